@@ -8,11 +8,6 @@
 // The last two tests show that the comparison can fail: they change a parameter or an option, which must be noticed.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-
 #include "../support/api.h"
 #include "session.hpp"
 #include "support/test.hpp"

@@ -14,11 +14,6 @@ using namespace xf_test;
 constexpr DeviceName kFp32 = {"cuda", "auto", true}, kBf16 = {"cuda", "auto", true, "bf16"};
 constexpr int32_t kIllegalAddress = 700;
 
-Settings with(Settings settings, const Settings &changes) {
-    for (const auto &[key, value] : changes) settings[key] = value;
-    return settings;
-}
-
 std::shared_ptr<xf::Context> open_with(const Settings &changes) {
     return std::make_shared<xf::Context>(options_of(with({{"context.device", "cuda"}}, changes)), nullptr);
 }
@@ -86,7 +81,7 @@ XF_TEST(a_step_without_memory_changes_nothing) {
 
 XF_TEST(a_gpu_fault_is_a_status_and_affects_nothing_else) {
     const Task task;
-    const Folder folder;
+    const TempFolder folder;
     const auto cpu = any_device();
     const auto expected = make_trainer(cpu, kTraining);
     train_to(expected.get(), task, 2);
@@ -94,8 +89,8 @@ XF_TEST(a_gpu_fault_is_a_status_and_affects_nothing_else) {
         const auto context = open_device(kFp32, 1), other = open_device(kBf16, 1);
         const auto trainer = make_trainer(context, kTraining);
         train_to(trainer.get(), task, 2);
-        save(trainer.get(), folder.file("saved"));
-        const std::string before = bytes_of(folder.file("saved"));
+        save(trainer.get(), folder / "saved");
+        const std::string before = bytes_of(folder / "saved");
         set("launch_fault_after", 40);
         for (int again = 0; again < 3; ++again) {
             try {
@@ -107,11 +102,11 @@ XF_TEST(a_gpu_fault_is_a_status_and_affects_nothing_else) {
             }
         }
         CHECK_EQ(trainer->steps_done(), 2);
-        CHECK_FAILS(save(trainer.get(), folder.file("saved")), XF_ERROR_BACKEND);  // and the file is the old one
-        CHECK(bytes_of(folder.file("saved")) == before);
+        CHECK_FAILS(save(trainer.get(), folder / "saved"), XF_ERROR_BACKEND);  // and the file is the old one
+        CHECK(bytes_of(folder / "saved") == before);
         CHECK_FAILS(make_trainer(other, kTraining), XF_ERROR_BACKEND);
         // The CPU continues, also from the file of the GPU.
-        const auto rescued = resume(cpu, folder.file("saved"));
+        const auto rescued = resume(cpu, folder / "saved");
         train_to(rescued.get(), task, 4);
         CHECK_EQ(rescued->steps_done(), 4);
     }
@@ -155,14 +150,14 @@ XF_TEST(the_estimate_of_training_covers_the_loss) {
     const Settings settings = with(
         kTraining,
         {{"model.d_model", "16"}, {"model.d_ff", "16"}, {"model.vocab_size", "4000"}, {"data.batch_tokens", tokens}});
-    const Folder folder;
+    const TempFolder folder;
     for (const DeviceName &name : {kFp32, kBf16}) {
         const auto context = open_device(name, 1);
         int64_t told = 0;
         {
             const auto trainer = make_trainer(context, settings);
-            save(trainer.get(), folder.file("model"));
-            told = xf::summarize(xf::ModelFile(folder.file("model")), *context, options_of(settings)).train_bytes;
+            save(trainer.get(), folder / "model");
+            told = xf::summarize(xf::ModelFile(folder / "model"), *context, options_of(settings)).train_bytes;
             step_with(trainer.get(), task.batch(0));
         }
         const int64_t peak = context->heap().peak(), library = int64_t{64} << 20;
@@ -202,14 +197,14 @@ XF_TEST(the_steady_state_replays_without_allocations) {
 // With device memory out of reach of host code: nothing of the library may touch it.
 XF_TEST(the_host_does_not_access_device_memory) {
     if (XF_TEST_SANITIZED) return;  // the pages tell, in any build; what is called here the other tests call
-    const Folder folder;
+    const TempFolder folder;
     set("guard", 1);
     for (const DeviceName &name : {kFp32, kBf16}) {
         journey(name);
         const auto trainer = make_trainer(open_device(name, 1), kTraining);
         train_to(trainer.get(), Task(), 2);
-        save(trainer.get(), folder.file("model"));
-        resume(open_device(name, 1), folder.file("model"));
+        save(trainer.get(), folder / "model");
+        resume(open_device(name, 1), folder / "model");
     }
     set("guard", 0);
     check_nothing_lives("at the end");

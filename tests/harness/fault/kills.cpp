@@ -83,8 +83,8 @@ int fail_at(int trial, const char *what) {
 int main(int argc, char **argv) {
     const int count = argc > 1 ? std::atoi(argv[1]) : XF_TEST_SANITIZED ? 60 : 300;
     const unsigned seed = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 4711;
-    const Folder folder;
-    const std::string path = folder.file("run.ckpt"), unbroken = folder.file("unbroken.ckpt");
+    const TempFolder folder;
+    const std::string path = folder / "run.ckpt", unbroken = folder / "unbroken.ckpt";
     void *const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return fail_at(0, "no memory");
     auto *const shared = new (memory) Shared{};
@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
     int64_t once = 0;
     for (int i = 0; i < 3; ++i) {
         const auto began = std::chrono::steady_clock::now();
-        if (end_of(start(folder.file(std::to_string(i)), 1, true, shared)) != 0) return fail_at(0, "it does not begin");
+        if (end_of(start(folder / std::to_string(i), 1, true, shared)) != 0) return fail_at(0, "it does not begin");
         once = std::max<int64_t>(once, (std::chrono::steady_clock::now() - began).count());
     }
     once = std::min<int64_t>(once, 100'000'000);

@@ -220,8 +220,8 @@ constexpr int kSaves = 4;
 
 // A run that saves after each step.
 Saves record() {
-    const Folder folder;
-    const std::string path = folder.file("run.ckpt");
+    const TempFolder folder;
+    const std::string path = folder / "run.ckpt";
     const auto trainer = make_trainer(any_device(), kSmall);
     Saves saves;
     saves.wanted = {""};
@@ -301,9 +301,9 @@ XF_TEST(a_power_failure_leaves_the_old_or_the_new_file) {
 
     // Remaining files do no harm: the run continues to the files of the uninterrupted run.
     for (const auto &[done, files] : result.some) {
-        const Folder folder;
-        for (const auto &[name, content] : files) std::ofstream(folder.file(name), std::ios::binary) << content;
-        const std::string path = folder.file("run.ckpt");
+        const TempFolder folder;
+        for (const auto &[name, content] : files) std::ofstream(folder / name, std::ios::binary) << content;
+        const std::string path = folder / "run.ckpt";
         const auto trainer =
             files.contains("run.ckpt") ? resume(any_device(), path) : make_trainer(any_device(), kSmall);
         const int64_t step = trainer->steps_done();

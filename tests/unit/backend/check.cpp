@@ -208,28 +208,9 @@ int check_copies(const Backend &backend) {
     Failures failures(backend);
     Opened opened(backend, 2);
     for (const int64_t N : {0, 1, 7, 4097}) {
-        Problem p{.name = "adam with a bf16 copy", .c = {.op = "adam", .N = N}, .rows = N};
-        for (const char *name : {"params", "grads", "m", "v"}) p.buffers.push_back(fp32(sum(name, 1, N, N)));
-        for (int64_t i = 0; i < N; ++i) p.at("v").set(0, i, 0.25f);
+        Problem p = make_problems({.op = "adam", .N = N}, reference).problems[0];
+        p.name = "adam with a bf16 copy";
         p.buffers.push_back(output("copy", 1, N, N));
-        p.call = [N](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-            const xf_adam args{.n = N,
-                               .params = a.f("params"),
-                               .grads = a.f("grads"),
-                               .m = a.f("m"),
-                               .v = a.f("v"),
-                               .params_bf16 = a.find("copy"),
-                               .ema = nullptr,
-                               .alpha = 0.01f,
-                               .beta1 = 0.9f,
-                               .beta2 = 0.98f,
-                               .eps_hat = 1e-9f,
-                               .grad_scale = 0.25f,
-                               .decay = 0.0f,
-                               .ema_rate = 0.0f,
-                               .gate = nullptr};
-            return table.adam(stream, &args, err);
-        };
         Problem q{.name = "to_bf16", .c = {.op = "to_bf16", .N = N}, .rows = N};
         q.buffers = {fp32(input("params", 1, N, N)), output("copy", 1, N, N)};
         if (N > 6) {

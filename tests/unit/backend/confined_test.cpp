@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <string>
-
 #include "backend/context.h"
 #include "support/test.hpp"
 

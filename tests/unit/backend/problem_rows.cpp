@@ -193,7 +193,7 @@ ProblemSet make_adam(const Case &c, const Reference &, bool) {
                            .grads = a.f("grads"),
                            .m = a.f("m"),
                            .v = a.f("v"),
-                           .params_bf16 = nullptr,
+                           .params_bf16 = a.find("copy"),
                            .ema = c.has(kAverage) ? a.f("ema") : nullptr,
                            .alpha = 0.01f,
                            .beta1 = 0.9f,

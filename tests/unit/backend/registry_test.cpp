@@ -7,13 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "backend/context.h"
 #include "backend/graph_cache.h"
 #include "support/test.hpp"
@@ -82,13 +75,11 @@ struct Heard {
 
 // The message of the exception of xf::Context; empty if it opens, with the name of its backend in `name`.
 std::string refusal(const Settings &settings, std::string *name = nullptr) {
-    try {
-        const xf::Context context(options_of(settings), nullptr);
-        if (name != nullptr) *name = context.active().name;
-    } catch (const xf::Error &error) {
-        return error.what();
-    }
-    return "";
+    return xf_test::outcome_of([&] {
+               const xf::Context context(options_of(settings), nullptr);
+               if (name != nullptr) *name = context.active().name;
+           })
+        .message;
 }
 
 const xf::BackendEntry *entry_of(const xf::Registry &registry, const std::string &name) {
@@ -241,15 +232,8 @@ XF_TEST(failed_calls_are_repeated_before_they_are_recorded) {
     xf::Context context(options_of({{"context.device", "cpu:ref"}}), nullptr);
     xf::Stream stream(context.device());
     xf::GraphCache<int> cache;
-    for (int i = 0; i < 2; ++i) {
-        bool thrown = false;
-        try {
-            cache.run(stream, 7, [] { xf::fail(XF_ERROR_CANCELLED, "broken off"); });
-        } catch (const xf::Error &error) {
-            thrown = error.status() == XF_ERROR_CANCELLED;
-        }
-        CHECK(thrown);
-    }
+    for (int i = 0; i < 2; ++i)
+        CHECK_FAILS(cache.run(stream, 7, [] { xf::fail(XF_ERROR_CANCELLED, "broken off"); }), XF_ERROR_CANCELLED);
     int made = 0;
     cache.run(stream, 7, [&] { ++made; });
     CHECK_EQ(made, 1);
@@ -344,22 +328,12 @@ XF_TEST(the_budget_is_named_when_it_is_the_reason) {
     const std::string expected = xf::format("791552 bytes more would exceed context.memory_budget 1000 (%lld held)",
                                             static_cast<long long>(held));
     for (int round = 0; round < 2; ++round) {
-        try {
-            xf::Buffer(context.device(), 791552);
-            CHECK(false);
-        } catch (const xf::Error &error) {
-            CHECK_EQ(error.status(), XF_ERROR_NO_MEMORY);
-            CHECK_EQ(std::string(error.what()), expected);
-        }
+        CHECK_REFUSED(xf::Buffer(context.device(), 791552), XF_ERROR_NO_MEMORY, expected);
         const xf::Buffer fits(context.device(), 100);
     }
     xf::Context free_of_budget(options_of({{"context.device", "cpu:ref"}}), nullptr);
-    try {
-        xf::Buffer(free_of_budget.device(), size_t{1} << 60);
-        CHECK(false);
-    } catch (const xf::Error &error) {
-        CHECK(!holds(error.what(), "budget"));
-    }
+    const auto found = xf_test::outcome_of([&] { xf::Buffer(free_of_budget.device(), size_t{1} << 60); });
+    CHECK(found.status != XF_OK && !found.says("budget"));
 }
 
 #ifdef XF_TEST_LIBRARY

@@ -3,11 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/communicator.h"
 
-#include <atomic>
-#include <chrono>
-#include <cstring>
-#include <numeric>
-
 #include "comm/ranks.hpp"
 #include "comm/sockets.hpp"
 
@@ -239,11 +234,7 @@ XF_TEST(one_call_at_a_time) {
     while (!entered) std::this_thread::yield();
     bool refused = false;
     std::thread second([&] {
-        try {
-            comm.exchange({}, {});
-        } catch (const xf::Error &error) {
-            refused = error.status() == XF_ERROR_BUSY;
-        }
+        refused = outcome_of([&] { comm.exchange({}, {}); }).status == XF_ERROR_BUSY;
         tried = true;
     });
     for (int i = 0; i < 2000 && !tried; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -64,7 +64,7 @@ public:
     }
 
 private:
-    std::string file(const char *name) const { return folder_.file(name); }
+    std::string file(const char *name) const { return folder_ / name; }
 
     double run(int ranks, const std::string &path, double deadline, const Fate &fate) {
         return threads_ ? job_.run_threads(ranks, path, deadline, fate)
@@ -132,7 +132,7 @@ private:
 
     const bool threads_;
     const int64_t steps_;
-    const Folder folder_;
+    const TempFolder folder_;
     Job job_;
     std::string reference_;
     Totals totals_;

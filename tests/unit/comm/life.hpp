@@ -6,11 +6,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
-#include <chrono>
-#include <cstdio>
-#include <functional>
-
 #include "comm/communicator.h"
 #include "train/training.hpp"
 
@@ -114,8 +109,7 @@ private:
                                                       {"context.comm_timeout", std::to_string(deadline)}}),
                                           &host);
         context->communicator()->take_ownership();
-        Settings settings = kTraining;
-        settings["train.shards"] = std::to_string(kShards);
+        Settings settings = with(kTraining, {{"train.shards", std::to_string(kShards)}});
         enter(kStart);
         const auto trainer = std::filesystem::exists(path) ? resume(context, path) : make_trainer(context, settings);
         enter(kStart);

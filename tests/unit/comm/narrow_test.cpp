@@ -2,8 +2,6 @@
 // same losses. See ranks/shard_sums.h.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
 #include "comm/sharded_runs.hpp"
 #include "comm/tree.h"
 

@@ -2,9 +2,6 @@
 // of any other transport, and every failed exchange is XF_ERROR_PEER on every rank within the timeout plus a second.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <chrono>
-#include <cmath>
-
 #include "comm/fake_nccl.h"
 #include "comm/sharded_runs.hpp"
 #include "comm/tree.h"

@@ -9,10 +9,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 
-#include <atomic>
-#include <chrono>
-#include <thread>
-
 #include "train/training.hpp"
 
 namespace {

@@ -4,12 +4,7 @@
 #pragma once
 
 #include <exception>
-#include <functional>
 #include <span>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include "comm/communicator.h"
 #include "comm/loopback.h"

@@ -15,11 +15,6 @@ struct Run {
     std::vector<float> average;  // of train.ema
 };
 
-inline Settings with(Settings settings, const Settings &changes) {
-    for (const auto &[key, value] : changes) settings.insert_or_assign(key, value);
-    return settings;
-}
-
 // place: options that replace those of the best CPU device; "cuda:#" selects one GPU per rank.
 inline std::shared_ptr<xf::Context> context_of(const xf_comm &comm, int threads, const char *timeout = "60",
                                                const Settings &place = {}) {
@@ -53,7 +48,7 @@ inline std::string step_own(xf::Trainer *trainer, const Task &task, int64_t shar
 
 inline Run run(int ranks, const Settings &settings, int64_t shards, int64_t each, int64_t steps,
                const Settings &place = {}) {
-    const Folder folder;
+    const TempFolder folder;
     Run result;
     check_all(
         on_ranks(
@@ -64,14 +59,14 @@ inline Run run(int ranks, const Settings &settings, int64_t shards, int64_t each
                 std::string curve;
                 for (int64_t i = 0; i < steps; ++i)
                     curve += step_own(trainer.get(), Task(), shards, comm.rank, ranks, each);
-                save(trainer.get(), folder.file("final"));
+                save(trainer.get(), folder / "final");
                 if (comm.rank == 0) result.curve = curve;
                 if (!settings.contains("train.ema")) return;
                 const auto average = params_of(*trainer->average());
                 if (comm.rank == ranks - 1) result.average = average;
             }),
         XF_OK);
-    result.file = bytes_of(folder.file("final"));
+    result.file = bytes_of(folder / "final");
     CHECK(!result.file.empty());
     return result;
 }
@@ -99,7 +94,7 @@ inline std::unique_ptr<xf::Batcher> make_batcher(size_t pairs, uint64_t seed = 3
 // different number of ranks.
 inline Run run_epochs(int ranks, int ranks_after, const std::string &shards, const std::string &each,
                       const Settings &changes = {}, size_t pairs = 150, const Settings &place = {}) {
-    const Folder folder;
+    const TempFolder folder;
     Run result;
     const Settings settings = with(with(kFull, changes), {{"train.shards", shards}, {"train.accumulate", each}});
     const auto go = [&](xf::Trainer *trainer, xf::Batcher *batcher, int64_t last, const xf_comm &comm) {
@@ -109,8 +104,7 @@ inline Run run_epochs(int ranks, int ranks_after, const std::string &shards, con
             xf::StepStats stats;
             curve += trainer->next(batcher, &stats) ? line(stats) : "end of epoch\n";
         }
-        trainer->save(folder.file("file"), "",
-                      xf::DataPosition::of(*batcher, batcher->fingerprint(), batcher->order()));
+        trainer->save(folder / "file", "", xf::DataPosition::of(*batcher, batcher->fingerprint(), batcher->order()));
         if (comm.rank == 0) result.curve += curve;
     };
     check_all(on_ranks(ranks,
@@ -121,13 +115,13 @@ inline Run run_epochs(int ranks, int ranks_after, const std::string &shards, con
               XF_OK);
     check_all(on_ranks(ranks_after,
                        [&](const xf_comm &comm) {
-                           const auto trainer = resume(context_of(comm, 2, "60", place), folder.file("file"));
+                           const auto trainer = resume(context_of(comm, 2, "60", place), folder / "file");
                            const auto batcher = make_batcher(pairs);
                            trainer->seek(batcher.get(), batcher->fingerprint(), batcher->order());
                            go(trainer.get(), batcher.get(), 16, comm);
                        }),
               XF_OK);
-    result.file = bytes_of(folder.file("file"));
+    result.file = bytes_of(folder / "file");
     return result;
 }
 

@@ -7,8 +7,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
-
 #include "comm/sharded_runs.hpp"
 #include "core/failing_new.hpp"
 #include "core/hash.h"
@@ -56,8 +54,8 @@ private:
     // Fails allocation n. Returns false if the rank made fewer allocations.
     bool attempt(int victim, int64_t n, bool lasts) {
         constexpr auto kMoment = std::chrono::seconds(5);
-        const Folder folder;
-        const std::string path = folder.file("the file of the ranks that train here");
+        const TempFolder folder;
+        const std::string path = folder / "the file of the ranks that train here";
         bool starved = false;
         xf_status said[2] = {XF_OK, XF_OK};
         std::string why[2], first[2], found[2];

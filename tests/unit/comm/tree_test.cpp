@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/tree.h"
 
-#include <string>
-
 #include "support/test.hpp"
 
 namespace {

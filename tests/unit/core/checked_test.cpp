@@ -3,10 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checked.h"
 
-#include <cstdint>
-#include <limits>
-#include <vector>
-
 #include "support/test.hpp"
 
 using namespace xf;

@@ -4,11 +4,6 @@
 // the reader below throw XF_ERROR_INTERNAL, whichever word is set.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <functional>
-#include <map>
-#include <string>
-#include <string_view>
-
 #include "backend/context.h"
 #include "core/options.h"
 #include "decode/decoder.h"

@@ -3,13 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/os/cpu_quota.h"
 
-#include <stdlib.h>
-
-#include <filesystem>
-#include <fstream>
-#include <string>
-
 #include "core/thread_pool.h"
+#include "support/temp_folder.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -19,24 +14,13 @@ namespace fs = std::filesystem;
 // A temporary folder with /proc/self and /sys/fs/cgroup.
 class System {
 public:
-    System() {
-        char name[] = "/tmp/xf_quota_XXXXXX";
-        root_ = mkdtemp(name);
-    }
-    System(const System &) = delete;
-    System &operator=(const System &) = delete;
-    ~System() { fs::remove_all(root_); }
-
-    void write(const std::string &path, const std::string &text) const {
-        fs::create_directories(fs::path(root_ + path).parent_path());
-        std::ofstream(root_ + path) << text;
-    }
+    void write(const std::string &path, const std::string &text) const { root_.write(path.substr(1), text); }
     void groups(const std::string &text) const { write("/proc/self/cgroup", text); }
     void mounts(const std::string &text) const { write("/proc/self/mountinfo", text); }
-    int quota() const { return xf::cpu_quota(root_ + "/proc/self", root_); }
+    int quota() const { return xf::cpu_quota(root_ / "proc/self", root_.path()); }
 
 private:
-    std::string root_;
+    const xf_test::TempFolder root_;
 };
 
 constexpr const char *kUnified = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";

@@ -8,13 +8,10 @@
 #pragma once
 
 #include <dirent.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <string>
-
 #include "core/file.h"
+#include "support/temp_folder.hpp"
 
 namespace xf_test {
 
@@ -88,30 +85,13 @@ private:
     static size_t shortened(size_t bytes) { return short_now ? (bytes + 1) / 2 : bytes; }
 };
 
-// A temporary folder for a test, removed with its content.
-class TempFolder {
-public:
-    TempFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "xf_test_XXXXXX").string();
-        path_ = mkdtemp(name.data());
-    }
-    ~TempFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    std::string operator/(const std::string &name) const { return path_ + "/" + name; }
-    const std::string &path() const { return path_; }
-
-    int count_temps() const {  // temporary files that a failed save has left
-        int count = 0;
-        for (const auto &entry : std::filesystem::directory_iterator(path_))
-            count += entry.path().filename().string().starts_with(".");
-        return count;
-    }
-
-private:
-    std::string path_;
-};
+// Temporary files that a failed save has left.
+inline int count_temps(const TempFolder &folder) {
+    int count = 0;
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path()))
+        count += entry.path().filename().string().starts_with(".");
+    return count;
+}
 
 inline int open_descriptors() {
     int count = 0;

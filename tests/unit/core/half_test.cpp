@@ -3,9 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.h"
 
-#include <cmath>
-#include <limits>
-
 #include "test.hpp"
 
 namespace {

@@ -6,7 +6,6 @@
 #include "core/hash.h"
 
 #include <bit>
-#include <string>
 
 #include "support/test.hpp"
 

@@ -3,13 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/heap.h"
 
-#include <atomic>
-#include <cstdlib>
-#include <cstring>
-#include <map>
-#include <thread>
-#include <vector>
-
 #include "support/test.hpp"
 
 namespace {

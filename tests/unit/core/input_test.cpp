@@ -7,10 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstring>
-#include <fstream>
-#include <string>
-
 #include "core/fault_io.hpp"
 #include "core/output.h"
 #include "support/test.hpp"
@@ -94,14 +90,10 @@ XF_TEST(a_descriptor_must_be_a_regular_file_open_for_reading) {
 XF_TEST(a_failing_read_callback_is_an_error) {
     const auto refuse = [](void *, uint64_t, void *, size_t) -> int32_t { return 7; };
     char buffer[4];
-    try {
-        CallbackInput(refuse, nullptr, 100).read_at(50, buffer, 4);
-        CHECK(false);
-    } catch (const Error &error) {
-        CHECK_EQ(error.status(), XF_ERROR_IO);
-        CHECK_EQ(error.native_code(), 7);
-        CHECK(std::strstr(error.what(), "returned 7 for 4 bytes at byte 50") != nullptr);
-    }
+    const auto found = xf_test::outcome_of([&] { CallbackInput(refuse, nullptr, 100).read_at(50, buffer, 4); });
+    CHECK_EQ(found.status, XF_ERROR_IO);
+    CHECK_EQ(found.native_code, 7);
+    CHECK(found.says("returned 7 for 4 bytes at byte 50"));
 }
 
 XF_TEST(memory_is_not_written_beyond_its_capacity) {

@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/int8.h"
 
-#include <vector>
-
 #include "support/test.hpp"
 
 using xf::quantize_row;

@@ -5,11 +5,6 @@
 #include "core/options.h"
 
 #include <clocale>
-#include <cmath>
-#include <limits>
-#include <map>
-#include <set>
-#include <string>
 
 #include "core/error.h"
 #include "support/test.hpp"
@@ -24,14 +19,7 @@ void each_row(Row row) {
     for (size_t i = 0; i < xf::option_count(); ++i) row(xf::option(i));
 }
 
-std::string message_of(void (*body)()) {
-    try {
-        body();
-    } catch (const xf::Error &error) {
-        return error.what();
-    }
-    return "";
-}
+std::string message_of(void (*body)()) { return xf_test::outcome_of(body).message; }
 
 XF_TEST(every_row_is_complete) {
     std::set<std::string> keys;

@@ -4,8 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/philox.h"
 
-#include <cmath>
-
 #include "support/test.hpp"
 
 namespace {

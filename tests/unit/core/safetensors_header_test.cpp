@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/safetensors_header.h"
 
-#include <cstring>
-
 #include "core/safetensors.h"
 #include "support/test.hpp"
 
@@ -54,58 +52,60 @@ XF_TEST(good_headers_pass) {
 }
 
 XF_TEST(broken_structure_is_corrupt) {
-    const std::string bad[] = {"",
-                               "x",
-                               "[]",
-                               "[" + kGood + "]",
-                               "null",
-                               " {" + kGood + "}",
-                               "{" + kGood,
-                               "{" + kGood + "}x",
-                               "{" + kGood + "}\n",
-                               "{" + kGood + "}{}",
-                               "{" + kGood + ",}",
-                               "{" + kGood + "," + kGood + "}",
-                               "{" + kGood + "}" + kNul,
-                               "{" + kNul + kGood + "}",
-                               "\xef\xbb\xbf{" + kGood + "}",
-                               "{\"a\":1}",
-                               "{\"a\":[1]}",
-                               "{\"a\":\"x\"}",
-                               "{\"a\":null}",
-                               "{\"a\":true}",
-                               "{\"a\":{}}",
-                               "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}",
-                               "{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}",
-                               "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}",
-                               "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
-                               "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,4]}}",
-                               "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"more\":{}}}",
-                               "{\"a\":{\"dtype\":1,\"shape\":[1],\"data_offsets\":[0,4]}}",
-                               "{\"a\":{\"dtype\":\"F32\",\"shape\":1,\"data_offsets\":[0,4]}}",
-                               "{\"a\":{\"dtype\":\"F32\",\"shape\":[[1]],\"data_offsets\":[0,4]}}",
-                               "{\"a\":{\"dtype\":\"F32\",\"shape\":[\"1\"],\"data_offsets\":[0,4]}}",
-                               "{\"a\":{\"dtype\":\"F32\",\"shape\":[{}],\"data_offsets\":[0,4]}}",
-                               "{" + tensor("a", "F31", "[1]", "[0,4]") + "}",
-                               "{" + tensor("a", "f32", "[1]", "[0,4]") + "}",
-                               "{" + tensor("a", "F32", "[1]", "[0]") + "}",
-                               "{" + tensor("a", "F32", "[1]", "[0,4,4]") + "}",
-                               "{" + tensor("a", "F32", "[1]", "[]") + "}",
-                               "{" + tensor("", "F32", "[1]", "[0,4]") + "}",
-                               "{" + tensor("\\u0000", "F32", "[1]", "[0,4]") + "}",
-                               "{" + tensor("a\\u0000b", "F32", "[1]", "[0,4]") + "}",
-                               "{" + tensor("\xff", "F32", "[1]", "[0,4]") + "}",
-                               "{" + tensor("\xc0\x80", "F32", "[1]", "[0,4]") + "}",
-                               "{" + tensor("\xed\xa0\x80", "F32", "[1]", "[0,4]") + "}",
-                               "{" + tensor("\\ud800", "F32", "[1]", "[0,4]") + "}",
-                               "{" + tensor("\\x", "F32", "[1]", "[0,4]") + "}",
-                               "{\"__metadata__\":{},\"__metadata__\":{}," + kGood + "}",
-                               "{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}," + kGood + "}",
-                               "{\"__metadata__\":{\"k\":1}," + kGood + "}",
-                               "{\"__metadata__\":{\"k\":{}}," + kGood + "}",
-                               "{\"__metadata__\":\"k\"," + kGood + "}",
-                               "{\"__metadata__\":[]," + kGood + "}",
-                               "{\"\\u0061\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}," + kGood + "}"};
+    std::vector<std::string> bad = {
+        "",
+        "x",
+        "[]",
+        "[" + kGood + "]",
+        "null",
+        " {" + kGood + "}",
+        "{" + kGood,
+        "{" + kGood + "}x",
+        "{" + kGood + "}\n",
+        "{" + kGood + "}{}",
+        "{" + kGood + ",}",
+        "{" + kGood + "," + kGood + "}",
+        "{" + kGood + "}" + kNul,
+        "{" + kNul + kGood + "}",
+        "\xef\xbb\xbf{" + kGood + "}",
+        "{\"a\":1}",
+        "{\"a\":[1]}",
+        "{\"a\":\"x\"}",
+        "{\"a\":null}",
+        "{\"a\":true}",
+        "{\"a\":{}}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}",
+        "{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,4]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"more\":{}}}",
+        "{\"a\":{\"dtype\":1,\"shape\":[1],\"data_offsets\":[0,4]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":1,\"data_offsets\":[0,4]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[[1]],\"data_offsets\":[0,4]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[\"1\"],\"data_offsets\":[0,4]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[{}],\"data_offsets\":[0,4]}}",
+        "{\"__metadata__\":{},\"__metadata__\":{}," + kGood + "}",
+        "{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}," + kGood + "}",
+        "{\"__metadata__\":{\"k\":1}," + kGood + "}",
+        "{\"__metadata__\":{\"k\":{}}," + kGood + "}",
+        "{\"__metadata__\":\"k\"," + kGood + "}",
+        "{\"__metadata__\":[]," + kGood + "}",
+        "{\"\\u0061\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}," + kGood + "}"};
+    const std::vector<std::string> tensors[] = {{"a", "F31", "[1]", "[0,4]"},
+                                                {"a", "f32", "[1]", "[0,4]"},
+                                                {"a", "F32", "[1]", "[0]"},
+                                                {"a", "F32", "[1]", "[0,4,4]"},
+                                                {"a", "F32", "[1]", "[]"},
+                                                {"", "F32", "[1]", "[0,4]"},
+                                                {"\\u0000", "F32", "[1]", "[0,4]"},
+                                                {"a\\u0000b", "F32", "[1]", "[0,4]"},
+                                                {"\xff", "F32", "[1]", "[0,4]"},
+                                                {"\xc0\x80", "F32", "[1]", "[0,4]"},
+                                                {"\xed\xa0\x80", "F32", "[1]", "[0,4]"},
+                                                {"\\ud800", "F32", "[1]", "[0,4]"},
+                                                {"\\x", "F32", "[1]", "[0,4]"}};
+    for (const auto &t : tensors) bad.push_back("{" + tensor(t[0], t[1], t[2], t[3]) + "}");
     for (const std::string &json : bad) {
         const auto text = "refuses: " + json;
         xf_test::check_fails([&] { parse(json); }, XF_ERROR_CORRUPT, text.c_str(), __FILE__, __LINE__);
@@ -207,12 +207,8 @@ XF_TEST(the_header_length_is_checked_before_allocation) {
 XF_TEST(another_kind_of_file_is_named_in_the_error) {
     const auto complaint = [](uint64_t length) -> std::string {
         const std::string bytes = file_with(length, std::string(92, 'x'));
-        try {
-            SafetensorsReader(std::make_shared<MemoryInput>(bytes.data(), bytes.size(), "x.bin"));
-        } catch (const xf::Error &error) {
-            return error.what();
-        }
-        return "";
+        const auto input = std::make_shared<MemoryInput>(bytes.data(), bytes.size(), "x.bin");
+        return xf_test::outcome_of([&] { SafetensorsReader reader(input); }).message;
     };
     for (const uint64_t length : {uint64_t{17187564783953223497u}, uint64_t{100'000'001}})
         CHECK_EQ(complaint(length),
@@ -239,11 +235,8 @@ XF_TEST(the_digits_of_the_checksum_are_found_only_at_their_position) {
 }
 
 XF_TEST(messages_show_hostile_names_in_one_line) {
-    try {
-        parse(object(tensor("\\u001b[2J\\n" + std::string(500, 'n'), "F32", "[2]", "[0,4]")));
-        CHECK(false);
-    } catch (const Error &error) {
-        CHECK(std::strpbrk(error.what(), "\n\x1b") == nullptr);
-        CHECK(std::strlen(error.what()) < 247);
-    }
+    const std::string bad = object(tensor("\\u001b[2J\\n" + std::string(500, 'n'), "F32", "[2]", "[0,4]"));
+    const std::string said = xf_test::outcome_of([&] { parse(bad); }).message;
+    CHECK(!said.empty() && said.find_first_of("\n\x1b") == std::string::npos);
+    CHECK(said.size() < 247);
 }

@@ -5,8 +5,6 @@
 #include "core/safetensors.h"
 
 #include <cerrno>
-#include <cstring>
-#include <fstream>
 
 #include "core/fault_io.hpp"
 #include "support/test.hpp"
@@ -189,13 +187,11 @@ XF_TEST(every_bit_flip_is_detected) {
     size_t corrupt = 0, limit = 0, missed = 0;
     for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
         bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
-        try {
-            load(SafetensorsReader::from_memory(bytes.data(), bytes.size()));
-            ++missed;
-        } catch (const Error &error) {
-            corrupt += error.status() == XF_ERROR_CORRUPT;
-            limit += error.status() == XF_ERROR_LIMIT;
-        }
+        const xf_status found =
+            xf_test::outcome_of([&] { load(SafetensorsReader::from_memory(bytes.data(), bytes.size())); }).status;
+        missed += found == XF_OK;
+        corrupt += found == XF_ERROR_CORRUPT;
+        limit += found == XF_ERROR_LIMIT;
         bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
     }
     CHECK_EQ(missed, size_t{0});
@@ -225,7 +221,7 @@ XF_TEST(an_exception_of_a_source_keeps_the_old_file) {
     writer.add("t", "U8", {1}, [](uint64_t, void *, size_t) { fail(XF_ERROR_BACKEND, "the device is gone"); });
     CHECK_FAILS(writer.write(folder / "m"), XF_ERROR_BACKEND);
     load(SafetensorsReader::open(folder / "m"));
-    CHECK_EQ(folder.count_temps(), 0);
+    CHECK_EQ(xf_test::count_temps(folder), 0);
 }
 
 XF_TEST(after_a_failed_save_or_load_a_complete_model_exists) {
@@ -240,17 +236,14 @@ XF_TEST(after_a_failed_save_or_load_a_complete_model_exists) {
                 for (int n = 1;; ++n, ++cases) {
                     before.write(path);
                     FaultIo::arm(n, error, forever);
-                    bool thrown = false;
-                    try {
+                    const xf_test::CallOutcome outcome = xf_test::outcome_of([&] {
                         if (saving)
                             after.write(path, FaultIo::ops());
                         else
                             load(SafetensorsReader::open(path, {}, FaultIo::ops()));
-                    } catch (const Error &caught) {
-                        thrown = true;
-                        CHECK_EQ(caught.status(), XF_ERROR_IO);
-                        CHECK_EQ(caught.native_code(), error);
-                    }
+                    });
+                    const bool thrown = outcome.status != XF_OK;
+                    if (thrown) CHECK(outcome.status == XF_ERROR_IO && outcome.native_code == error);
                     const bool fired = FaultIo::fired;
                     FaultIo::disarm();
                     {
@@ -259,7 +252,7 @@ XF_TEST(after_a_failed_save_or_load_a_complete_model_exists) {
                         const std::string found = reader.metadata().at("config");
                         CHECK(found == "after" ? saving : found == "before" && (thrown || !saving));
                     }
-                    CHECK_EQ(folder.count_temps(), 0);
+                    CHECK_EQ(xf_test::count_temps(folder), 0);
                     CHECK_EQ(xf_test::open_descriptors(), descriptors);
                     if (!fired) break;
                 }

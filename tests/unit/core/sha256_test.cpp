@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sha256.h"
 
-#include <string>
-
 #include "support/test.hpp"
 
 using xf::Sha256;

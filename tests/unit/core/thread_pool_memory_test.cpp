@@ -4,9 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 
-#include <algorithm>
-#include <atomic>
-
 #include "core/failing_new.hpp"
 #include "core/thread_pool.h"
 #include "support/test.hpp"

@@ -8,14 +8,6 @@
 
 #include <signal.h>
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <memory>
-#include <set>
-#include <thread>
-#include <vector>
-
 #include "support/test.hpp"
 
 namespace {

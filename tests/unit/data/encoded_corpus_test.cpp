@@ -3,11 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <string>
-#include <vector>
-
 #include "data/encoded_corpus.h"
 
 namespace {
@@ -171,13 +166,8 @@ XF_TEST(a_pool_reports_the_error_of_the_first_pair) {
     };
     for (int round = 0; round < 20; ++round) {
         xf::ThreadPool pool(4);
-        std::string told;
-        try {
-            xf::encode_corpus(*corpus, on(&pool, encode), 200);
-        } catch (const xf::Error &error) {
-            told = error.what();
-        }
-        CHECK_EQ(told, std::string("bad text 1"));
+        CHECK_EQ(xf_test::outcome_of([&] { xf::encode_corpus(*corpus, on(&pool, encode), 200); }).message,
+                 "bad text 1");
     }
 }
 

@@ -3,11 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 
-#include <algorithm>
 #include <cerrno>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "data/line_reader.h"
 

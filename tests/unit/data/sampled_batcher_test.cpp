@@ -6,12 +6,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 
-#include <atomic>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "core/failing_new.hpp"
 #include "core/heap.h"
 #include "core/philox.h"
@@ -221,12 +215,7 @@ XF_TEST(memory_may_run_out_at_the_start_of_an_epoch) {
     batcher->seek({0, count});
     Batch batch;
     const int failures = xf_test::fail_each_new([&] {
-        bool failed = false;
-        try {
-            batcher->next(&batch);
-        } catch (const std::bad_alloc &) {
-            failed = true;
-        }
+        const bool failed = xf_test::out_of_memory([&] { batcher->next(&batch); });
         CHECK_EQ(failed, xf_test::new_plan.failed);
         check_position(*batcher, failed ? 0 : 1, failed ? count : 0);
     });

@@ -3,9 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 
-#include <set>
-#include <vector>
-
 #include "data/shuffle.h"
 
 namespace {

@@ -54,8 +54,7 @@ XF_TEST(attention_weights_reproduce_the_context) {
     on_each_device(2, [&](const auto &context, const DeviceName &name) {
         const double tolerance = name.bf16() ? 2e-2 : 1e-5;
         for (const char *window : {"0", "1", "3", "4"}) {
-            Settings settings = kReverser;
-            settings["model.window"] = window;
+            Settings settings = with(kReverser, {{"model.window", window}});
             const auto model = make_model(context, settings);
             xf::Decoder decoder(model, options_of(settings));
             const Batch batch(Pairs{{src}, {tgt}});

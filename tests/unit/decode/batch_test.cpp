@@ -2,8 +2,6 @@
 // of threads (decode.h). Scoring the result as a target gives the score of the search.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
 #include "decode/decoding.hpp"
 
 namespace {

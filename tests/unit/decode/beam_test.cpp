@@ -3,11 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/beam.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-
 #include "core/philox.h"
 #include "nn/packed_batch.h"
 #include "support/test.hpp"

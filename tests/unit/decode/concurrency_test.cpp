@@ -2,9 +2,6 @@
 // single run. Intended also for builds with XF_SANITIZE=thread.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <atomic>
-#include <thread>
-
 #include "decode/decoding.hpp"
 
 namespace {

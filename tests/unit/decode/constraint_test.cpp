@@ -10,12 +10,6 @@ namespace {
 
 using namespace xf_test;
 
-xf::Options with(const Settings &more) {
-    Settings settings = kReverser;
-    for (const auto &[key, value] : more) settings[key] = value;
-    return options_of(settings);
-}
-
 Answers decode(xf::Decoder *decoder, const std::vector<Ids> &sources, const xf::Constraint &constraint) {
     xf::DecodeRequest request;
     request.constraint = constraint;

@@ -18,6 +18,8 @@ inline const Settings kReverser = {
 };
 constexpr int64_t kReverserIds = 13;
 
+inline xf::Options with(const Settings &more) { return options_of(with(kReverser, more)); }
+
 // The parameters after `steps` steps with `pairs` pairs each.
 inline std::vector<float> train_reverser(const std::shared_ptr<xf::Context> &context, int steps, int64_t pairs) {
     xf::Trainer trainer(make_model(context, kReverser), options_of(kReverser));
@@ -46,6 +48,19 @@ inline std::shared_ptr<const xf::Model> make_reverser(const std::shared_ptr<xf::
     model->parameters_written(stream);
     stream.sync();
     return model;
+}
+
+// Makes the end symbol impossible: its output row is the opposite of the bias of the last norm.
+inline void forbid_end(const std::shared_ptr<xf::Model> &model) {
+    const xf::ModelConfig &c = model->config();
+    const std::vector<float> row(static_cast<size_t>(c.D), -4.0f), bias(static_cast<size_t>(c.D), 4.0f);
+    xf::Stream stream(model->context().device());
+    stream.upload(model->params() + model->table().decoder.embedding + kEndToken * c.D, row.data(),
+                  row.size() * sizeof(float));
+    stream.upload(model->params() + model->table().decoder.layers.back().ff.norm.bias, bias.data(),
+                  bias.size() * sizeof(float));
+    model->parameters_written(stream);
+    stream.sync();
 }
 
 using Answers = std::vector<std::vector<xf::Hypothesis>>;

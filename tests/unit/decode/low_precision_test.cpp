@@ -5,8 +5,6 @@
 // AVX-512.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
 #include "core/input.h"
 #include "decode/decoding.hpp"
 #include "nn/model_file.h"

@@ -2,9 +2,7 @@
 // measured by counting calls of malloc().
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <atomic>
 #include <cerrno>
-#include <cstdlib>
 
 #include "decoding.hpp"
 
@@ -52,21 +50,10 @@ namespace {
 
 using namespace xf_test;
 
-// A model whose hypotheses reach their limits: the output row of the end symbol is the opposite of the bias of the last
-// norm.
+// A model whose hypotheses reach their limits.
 std::shared_ptr<const xf::Model> make_endless(const std::shared_ptr<xf::Context> &context) {
-    Settings settings = kTinyModel;
-    settings["model.max_length"] = "1024";
-    const auto model = make_model(context, settings);
-    const xf::ModelConfig &c = model->config();
-    const std::vector<float> row(static_cast<size_t>(c.D), -4.0f), bias(static_cast<size_t>(c.D), 4.0f);
-    xf::Stream stream(context->device());
-    stream.upload(model->params() + model->table().decoder.embedding + kEndToken * c.D, row.data(),
-                  row.size() * sizeof(float));
-    stream.upload(model->params() + model->table().decoder.layers.back().ff.norm.bias, bias.data(),
-                  bias.size() * sizeof(float));
-    model->parameters_written(stream);
-    stream.sync();
+    const auto model = make_model(context, with(kTinyModel, {{"model.max_length", "1024"}}));
+    forbid_end(model);
     return model;
 }
 

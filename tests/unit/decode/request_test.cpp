@@ -2,23 +2,11 @@
 // log-probability of each token.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <atomic>
-#include <chrono>
-#include <cmath>
-#include <cstdlib>
-#include <thread>
-
 #include "decoding.hpp"
 
 namespace {
 
 using namespace xf_test;
-
-xf::Options with(const Settings &more) {
-    Settings settings = kReverser;
-    for (const auto &[key, value] : more) settings[key] = value;
-    return options_of(settings);
-}
 
 std::vector<Ids> sentences(size_t count) { return random_pairs(15, count, 14, kReverserIds).src; }
 
@@ -305,8 +293,7 @@ struct SlowMemory {
 // The second group needs more memory than the first for the layers of its encoder. It gets the memory after the
 // deadline.
 XF_TEST(a_deadline_in_the_encoder_fails_the_sentences_of_the_group) {
-    Settings settings = kTinyModel;
-    settings["model.max_length"] = "300";
+    Settings settings = with(kTinyModel, {{"model.max_length", "300"}});
     const std::vector<Ids> sources = {Ids(200, kEndToken), Ids(257, kEndToken), {2, 99, 1}, Ids(190, kEndToken)};
     const Settings search = {{"decode.beam", "1"},
                              {"decode.batch_sentences", "2"},

@@ -4,8 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/decoder_step.h"
 
-#include <cmath>
-
 #include "decode/decoding.hpp"
 
 namespace {
@@ -147,16 +145,7 @@ XF_TEST(a_decoder_keeps_no_state_between_calls) {
 XF_TEST(hypotheses_end_at_the_limit_of_their_sentence) {
     on_each_device(2, [](const auto &context, const DeviceName &) {
         const auto model = make_model(context, kVariants[0].settings());
-        const xf::ModelConfig &c = model->config();
-        // The output row of the end symbol is the opposite of the bias of the last norm.
-        const std::vector<float> row(static_cast<size_t>(c.D), -4.0f), bias(static_cast<size_t>(c.D), 4.0f);
-        xf::Stream stream(context->device());
-        stream.upload(model->params() + model->table().decoder.embedding + kEndToken * c.D, row.data(),
-                      row.size() * sizeof(float));
-        stream.upload(model->params() + model->table().decoder.layers.back().ff.norm.bias, bias.data(),
-                      bias.size() * sizeof(float));
-        model->parameters_written(stream);
-        stream.sync();
+        forbid_end(model);
         xf::Decoder decoder(model, options_of({{"decode.beam", "2"}, {"decode.max_extra_tokens", "70"}}));
         Pairs pairs;
         for (const size_t length : {1, 4, 26, 40, 96})

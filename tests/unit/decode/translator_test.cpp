@@ -25,8 +25,7 @@ struct World {
                                                  return !std::exchange(given, true);
                                              },
                                              {});
-        Settings settings = kTinyModel;
-        settings["model.vocab_size"] = std::to_string(tokenizer->size());
+        Settings settings = with(kTinyModel, {{"model.vocab_size", std::to_string(tokenizer->size())}});
         model = make_model(any_device(), settings);
     }
 };

@@ -5,9 +5,6 @@
 #include "support/test.hpp"
 
 #include <charconv>
-#include <fstream>
-#include <string>
-#include <vector>
 
 #include "eval/bleu.h"
 #include "eval/chrf.h"

@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 
-#include <string>
-
 #include "eval/characters.h"
 #include "eval/tokenize_13a.h"
 

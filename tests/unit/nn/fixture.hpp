@@ -4,18 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <map>
-#include <memory>
-#include <numeric>
-#include <set>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "backend/context.h"
 #include "core/error.h"
 #include "core/output.h"
@@ -56,6 +44,11 @@ inline xf::Options options_of(const Settings &settings) {
     xf::Options options;
     for (const auto &[key, value] : settings) options.set(key, value);
     return options;
+}
+
+inline Settings with(Settings settings, const Settings &more) {
+    for (const auto &[key, value] : more) settings[key] = value;
+    return settings;
 }
 
 // Prints the reason and returns null if this machine does not have the device.
@@ -117,11 +110,7 @@ inline const Settings kTinyModel = {
 struct Variant {
     const char *name;
     Settings changes;
-    Settings settings() const {
-        Settings all = kTinyModel;
-        for (const auto &[key, value] : changes) all[key] = value;
-        return all;
-    }
+    Settings settings() const { return with(kTinyModel, changes); }
 };
 inline const Variant kVariants[] = {
     {"post", {{"model.encoder_layers", "2"}}},

@@ -5,8 +5,6 @@
 // (for errors orthogonal to the gradient), and in single elements.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
 #include "nn/fixture.hpp"
 
 namespace {

@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/low_precision_weights.h"
 
-#include <cstdint>
-
 #include "core/half.h"
 #include "core/int8.h"
 #include "nn/fixture.hpp"

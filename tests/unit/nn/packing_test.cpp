@@ -2,9 +2,6 @@
 // and the batch on the device equals the input.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-#include <limits>
-
 #include "nn/fixture.hpp"
 #include "nn/token_template.h"
 

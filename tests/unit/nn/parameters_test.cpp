@@ -2,8 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
-#include <cmath>
-#include <set>
 
 #include "nn/fixture.hpp"
 #include "nn/parameters.h"
@@ -160,12 +158,7 @@ XF_TEST(contradictory_options_are_rejected) {
     const auto refuse = [](const Settings &changes, const char *part) {
         Settings settings = kTinyModel;
         for (const auto &[key, value] : changes) settings[key] = value;
-        std::string said;
-        try {
-            table_of(settings);
-        } catch (const xf::Error &error) {
-            said = error.what();
-        }
+        const std::string said = outcome_of([&] { table_of(settings); }).message;
         if (said.find(part) == std::string::npos)
             record(__FILE__, __LINE__, xf::format("%s: '%s'", part, said.c_str()));
     };

@@ -3,10 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/words/bpe.h"
 
-#include <algorithm>
-#include <chrono>
-#include <map>
-
 #include "support/test.hpp"
 #include "text/words/train.h"
 #include "text_support.hpp"

@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/sentencepiece/character_map.h"
 
-#include <map>
-
 #include "support/test.hpp"
 #include "text/json/base64.h"
 

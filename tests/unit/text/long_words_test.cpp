@@ -8,15 +8,7 @@
 //     unit_text_long_words          also the full size
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <atomic>
-#include <chrono>
-#include <cstdio>
-#include <fstream>
 #include <iterator>
-#include <memory>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "../../support/api.h"
 #include "support/processor_time.hpp"

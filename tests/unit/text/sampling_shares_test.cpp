@@ -2,10 +2,6 @@
 // hand for BPE-dropout and by enumeration for unigram.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-#include <functional>
-#include <map>
-
 #include "support/test.hpp"
 #include "text/sampling.h"
 #include "text/sentencepiece/tokenizer.h"
@@ -62,8 +58,6 @@ Shares draw_word(const WordModel &words, const std::string &word, const Sampling
         how);
 }
 
-using Scores = std::vector<std::pair<std::string, float>>;
-
 SentencePieceTable table_of(SentencePieceTable::Kind kind, const Scores &pieces) {
     SentencePieceTable table;
     table.kind = kind;
@@ -109,20 +103,6 @@ Shares all_ways(const std::string &word, const Scores &pieces, double alpha) {
 const Scores kPieces = {{"a", -2.5f}, {"b", -3.f},   {"c", -1.f},   {"ab", -3.25f},
                         {"ba", -4.f}, {"abc", -5.f}, {"bb", -3.5f}, {"bca", -2.f}};
 
-UnigramTable unigram_table(const Scores &pieces) {
-    UnigramTable table;
-    table.scores.assign(UnigramTable::kAscii, -30.f);
-    for (const auto &[piece, score] : pieces) {
-        if (piece.size() == 1) {
-            table.scores[static_cast<size_t>(piece[0])] = score;
-            continue;
-        }
-        table.pieces.push_back(piece);
-        table.scores.push_back(score);
-    }
-    return table;
-}
-
 int32_t byte(char c) { return Vocabulary::byte_id(static_cast<unsigned char>(c)); }
 
 }  // namespace
@@ -162,7 +142,7 @@ XF_TEST(sentencepiece_draws_each_merge_once) {
 }
 
 XF_TEST(unigram_draws_segmentations_by_their_probability) {
-    const UnigramModel words(unigram_table(kPieces));
+    const UnigramModel words(unigram_table(kPieces, -30.f));
     const SentencePieceTokenizer tokenizer(table_of(SentencePieceTable::Kind::kUnigram, kPieces));
     for (const char *word : {"a", "abc", "abbcabab"})
         for (const double alpha : {0.1, 0.5, 1.0}) {
@@ -180,7 +160,7 @@ XF_TEST(sampling_falls_back_only_if_necessary) {
     check_shares(draw_text(tokenizer, "xqu", {0.2, 1}), all_ways("xqu", pieces, 0.2));
     check_shares(draw_text(tokenizer, "uq", {0.2, 1}), {{"u|<unk>", 1}});
 
-    UnigramTable table = unigram_table(kPieces);
+    UnigramTable table = unigram_table(kPieces, -30.f);
     table.pieces.push_back("a\xC3\xA4");
     table.scores.push_back(-20);
     const UnigramModel words(table);

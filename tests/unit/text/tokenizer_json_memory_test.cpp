@@ -17,23 +17,13 @@ TokenizerTable some_table() {
     return table;
 }
 
-template <class Body>
-bool out_of_memory(Body body) {
-    try {
-        body();
-    } catch (const std::bad_alloc &) {
-        return true;
-    }
-    return false;
-}
-
 XF_TEST(any_allocation_may_fail) {
     const TokenizerTable table = some_table();
     const TokenizerOptions options;
     const std::string expected = write_tokenizer_json(options, table);
     std::string json;
     const int writing = xf_test::fail_each_new([&] {
-        const bool failed = out_of_memory([&] { json = write_tokenizer_json(options, table); });
+        const bool failed = xf_test::out_of_memory([&] { json = write_tokenizer_json(options, table); });
         CHECK_EQ(failed, xf_test::new_plan.failed);
     });
     CHECK(json == expected);
@@ -41,7 +31,7 @@ XF_TEST(any_allocation_may_fail) {
     TokenizerTable found;
     const int reading = xf_test::fail_each_new([&] {
         found = {};
-        const bool failed = out_of_memory([&] { read_tokenizer_json(expected, &read, &found); });
+        const bool failed = xf_test::out_of_memory([&] { read_tokenizer_json(expected, &read, &found); });
         CHECK_EQ(failed, xf_test::new_plan.failed);
     });
     CHECK_EQ(found.merges.size(), table.merges.size());
@@ -54,12 +44,8 @@ XF_TEST(the_parser_takes_its_memory_from_operator_new) {
     TokenizerOptions options;
     TokenizerTable table;
     xf_test::new_plan.too_large = size_t{1} << 20;
-    const bool failed = out_of_memory([&] {
-        try {
-            read_tokenizer_json(json, &options, &table);
-        } catch (const Error &) {
-        }
-    });
+    const bool failed =
+        xf_test::out_of_memory([&] { xf_test::outcome_of([&] { read_tokenizer_json(json, &options, &table); }); });
     xf_test::new_plan = {};
     CHECK(failed);
 }

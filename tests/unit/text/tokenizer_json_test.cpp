@@ -127,51 +127,28 @@ XF_TEST(a_flipped_bit_is_an_error_or_gives_a_valid_tokenizer) {
 XF_TEST(wrong_values_are_rejected) {
     for (const char *text : {"", " ", "{}", "[]", "null", "1", "\"x\"", "{\"merges\":1}", "\xEF\xBB\xBF{}", "\xFF"})
         CHECK_FAILS(Tokenizer::parse(text), XF_ERROR_CORRUPT);
-    const struct {
-        const char *from, *to;
-        xf_status status;
-    } cases[] = {
-        {"xformer-tokenizer", "other", XF_ERROR_CORRUPT},
-        {"\"version\":1", "\"version\":2", XF_ERROR_VERSION},
-        {"\"version\":1", "\"version\":\"1\"", XF_ERROR_CORRUPT},
-        {"\"version\":1", "\"version\":1.0", XF_ERROR_CORRUPT},
-        {"\"kind\":\"bpe\"", "\"kind\":\"unigram\"", XF_ERROR_CORRUPT},
-        {"\"nfkc\"", "\"nfd\"", XF_ERROR_CORRUPT},
-        {"\"error\"", "null", XF_ERROR_CORRUPT},
-        {"\"kind\":\"bpe\",", "", XF_ERROR_CORRUPT},
-        {"\"kind\":\"bpe\",", "\"kind\":\"bpe\",\"kind\":\"bpe\",", XF_ERROR_CORRUPT},
-        {"\"kind\":\"bpe\",", "\"kind\":\"bpe\",\"extra\":0,", XF_ERROR_CORRUPT},
-        {"\"vocab_size\":300", "\"vocab_size\":259", XF_ERROR_CORRUPT},
-        {"\"vocab_size\":300", "\"vocab_size\":99999999999", XF_ERROR_CORRUPT},
-        {"\"vocab_size\":300", "\"vocab_size\":18446744073709551615", XF_ERROR_CORRUPT},
-        {"\"vocab_size\":300", "\"vocab_size\":3e2", XF_ERROR_CORRUPT},
-        {"\"min_pair_count\":2", "\"min_pair_count\":-1", XF_ERROR_CORRUPT},
-        {"0.5", "1.5", XF_ERROR_CORRUPT},
-        {"0.5", "1e999", XF_ERROR_CORRUPT},
-        {"0.5", "0,5", XF_ERROR_CORRUPT},
-        {"\"\xC3\xA4\"", "\"a\"", XF_ERROR_CORRUPT},
-        {"\"\xC3\xA4\"", "\"\\u0000\"", XF_ERROR_CORRUPT},
-        {"\"\xC3\xA4\"", "\"\xC3\xA4\xC3\xA4\"", XF_ERROR_CORRUPT},
-        {"\"\xC3\xA4\"", "\"\xC3\"", XF_ERROR_CORRUPT},
-        {"\"\xC3\xA4\"", "\"\xED\xA0\x80\"", XF_ERROR_CORRUPT},
-        {"\"\xC3\xA4\"", "\"\\ud800\"", XF_ERROR_CORRUPT},
-        {"\"\xC3\xA4\"", "[\"\xC3\xA4\"]", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "[99,100]", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "[[99]]", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "[[99,100,101]]", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "[[99,\"c\"]]", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "[[99,100.5]]", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "[[99,[100]]]", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "[[99,{}]]", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "[[-1,100]]", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "[[0,100]]", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "[[99,259]]", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "[[99,4294967395]]", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "[[99,100],[99,100]]", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "{}", XF_ERROR_CORRUPT},
-        {"[[99,100]]", "null", XF_ERROR_CORRUPT},
+    const Changes cases[] = {
+        {"xformer-tokenizer", {"other"}},
+        {"\"version\":1", {"\"version\":\"1\"", "\"version\":1.0"}},
+        {"\"kind\":\"bpe\"", {"\"kind\":\"unigram\""}},
+        {"\"nfkc\"", {"\"nfd\""}},
+        {"\"error\"", {"null"}},
+        {"\"kind\":\"bpe\",", {"", "\"kind\":\"bpe\",\"kind\":\"bpe\",", "\"kind\":\"bpe\",\"extra\":0,"}},
+        {"\"vocab_size\":300",
+         {"\"vocab_size\":259", "\"vocab_size\":99999999999", "\"vocab_size\":18446744073709551615",
+          "\"vocab_size\":3e2"}},
+        {"\"min_pair_count\":2", {"\"min_pair_count\":-1"}},
+        {"0.5", {"1.5", "1e999", "0,5"}},
+        {"\"\xC3\xA4\"",
+         {"\"a\"", "\"\\u0000\"", "\"\xC3\xA4\xC3\xA4\"", "\"\xC3\"", "\"\xED\xA0\x80\"", "\"\\ud800\"",
+          "[\"\xC3\xA4\"]"}},
+        {"[[99,100]]",
+         {"[99,100]", "[[99]]", "[[99,100,101]]", "[[99,\"c\"]]", "[[99,100.5]]", "[[99,[100]]]", "[[99,{}]]",
+          "[[-1,100]]", "[[0,100]]", "[[99,259]]", "[[99,4294967395]]", "[[99,100],[99,100]]", "{}", "null"}},
     };
-    for (const auto &c : cases) CHECK_FAILS(Tokenizer::parse(changed(c.from, c.to)), c.status);
+    for (const auto &[from, all] : cases)
+        for (const char *to : all) CHECK_FAILS(Tokenizer::parse(changed(from, to)), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(changed("\"version\":1", "\"version\":2")), XF_ERROR_VERSION);
 }
 
 // RapidJSON 1.1 reads out of bounds or overflows when it converts some of these itself (CVE-2024-38517).

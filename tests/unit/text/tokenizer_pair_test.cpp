@@ -57,13 +57,8 @@ XF_TEST(each_side_has_its_own_tokenizer) {
 
 XF_TEST(malformed_pairs_are_rejected) {
     const std::string json = xf::TokenizerPair(kSource, kTarget).serialize();
-    const auto status = [](const std::string &text) -> xf_status {
-        try {
-            xf::Tokenizer::parse(text);
-        } catch (const xf::Error &error) {
-            return error.status();
-        }
-        return XF_OK;
+    const auto status = [](const std::string &text) {
+        return xf_test::outcome_of([&] { xf::Tokenizer::parse(text); }).status;
     };
     CHECK_EQ(status(json), XF_OK);
     for (size_t length = 0; length < json.size(); length += length < 200 ? 1 : 37)

@@ -4,10 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/words/unigram.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-
 #include "support/test.hpp"
 #include "text/stable_log.h"
 #include "text/words/train.h"
@@ -27,19 +23,7 @@ TokenizerOptions unigram(int64_t vocab_size) {
     return options;
 }
 
-UnigramTable table_of(const std::vector<std::pair<std::string, float>> &pieces) {
-    UnigramTable table;
-    table.scores.assign(UnigramTable::kAscii, -9.f);
-    for (const auto &[piece, score] : pieces) {
-        if (piece.size() == 1) {
-            table.scores[static_cast<size_t>(piece[0])] = score;
-            continue;
-        }
-        table.pieces.push_back(piece);
-        table.scores.push_back(score);
-    }
-    return table;
-}
+UnigramTable table_of(const Scores &pieces) { return unigram_table(pieces, -9.f); }
 
 // Words made of a few stems and endings.
 Pieces stems_and_endings(uint32_t seed, size_t count) {
@@ -226,13 +210,7 @@ XF_TEST(nothing_is_lost_and_order_does_not_matter) {
     options.normalization = Normalization::kNone;
     const auto tokenizer = train(lines, options);
     CHECK(tokenizer->size() > 258 && tokenizer->size() <= 1500);
-    for (const std::string &line : lines) CHECK_EQ(decode(*tokenizer, encode(*tokenizer, line)), line);
-    for (int i = 0; i < 300; ++i) {
-        const std::string bytes = random_bytes(&random, 40);
-        CHECK_EQ(decode(*tokenizer, encode(*tokenizer, bytes)), bytes);
-    }
-    std::reverse(lines.begin(), lines.end());
-    CHECK_EQ(train(lines, options)->serialize(), tokenizer->serialize());
+    check_round_trips(lines, options, *tokenizer, &random);
 }
 
 XF_TEST(sizes_at_the_edge) {

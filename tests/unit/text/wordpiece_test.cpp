@@ -4,10 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/words/wordpiece.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-
 #include "support/test.hpp"
 #include "text/words/train.h"
 #include "text_support.hpp"
@@ -146,13 +142,7 @@ XF_TEST(nothing_is_lost_and_order_does_not_matter) {
     options.invalid_utf8 = InvalidUtf8::kReplace;
     const auto tokenizer = train(lines, options);
     CHECK_EQ(tokenizer->size(), 900);
-    for (const std::string &line : lines) CHECK_EQ(decode(*tokenizer, encode(*tokenizer, line)), line);
-    for (int i = 0; i < 300; ++i) {
-        const std::string bytes = random_bytes(&random, 40);
-        CHECK_EQ(decode(*tokenizer, encode(*tokenizer, bytes)), bytes);
-    }
-    std::reverse(lines.begin(), lines.end());
-    CHECK_EQ(train(lines, options)->serialize(), tokenizer->serialize());
+    check_round_trips(lines, options, *tokenizer, &random);
 }
 
 // More pieces give fewer tokens and never increase the number of bits for the text.

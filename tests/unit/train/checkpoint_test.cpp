@@ -12,7 +12,7 @@ using namespace xf_test;
 
 XF_TEST(a_resumed_trainer_has_options_step_and_moments) {
     on_each_device(2, [](const auto &context, const DeviceName &) {
-        const Folder folder;
+        const TempFolder folder;
         Settings settings = kTraining;
         for (const auto &[key, value] : Settings{{"train.seed", "77"},
                                                  {"train.label_smoothing", "0.25"},
@@ -23,8 +23,8 @@ XF_TEST(a_resumed_trainer_has_options_step_and_moments) {
         const Task task;
         const auto first = make_trainer(context, settings);
         train_to(first.get(), task, 7);
-        save(first.get(), folder.file("seven"));
-        const auto second = resume(context, folder.file("seven"));
+        save(first.get(), folder / "seven");
+        const auto second = resume(context, folder / "seven");
         CHECK_EQ(second->steps_done(), 7);
         for (size_t i = 0; i < xf::option_count(); ++i) {
             const std::string key = xf::option(i).key;
@@ -33,34 +33,34 @@ XF_TEST(a_resumed_trainer_has_options_step_and_moments) {
                 CHECK_EQ(second->model()->options().text(key), first->model()->options().text(key));
         }
         CHECK(params_of(*first) == params_of(*second));
-        save(second.get(), folder.file("again"));
-        CHECK(bytes_of(folder.file("seven")) == bytes_of(folder.file("again")));
+        save(second.get(), folder / "again");
+        CHECK(bytes_of(folder / "seven") == bytes_of(folder / "again"));
         CHECK_EQ(train_to(first.get(), task, 12), train_to(second.get(), task, 12));
         CHECK(params_of(*first) == params_of(*second));
     });
 }
 
 XF_TEST(a_model_is_not_a_checkpoint) {
-    const Folder folder;
+    const TempFolder folder;
     const auto context = any_device();
     const auto model = make_model(context, kTraining);
     xf::Stream stream(context->device());
     xf::FileContents contents;
     contents.kind = "model";
-    xf::save_model_file(folder.file("model"), *model, stream, contents, {});
-    CHECK_FAILS(resume(context, folder.file("model")), XF_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(resume(context, folder.file("none")), XF_ERROR_NOT_FOUND);
+    xf::save_model_file(folder / "model", *model, stream, contents, {});
+    CHECK_FAILS(resume(context, folder / "model"), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(resume(context, folder / "none"), XF_ERROR_NOT_FOUND);
 }
 
 XF_TEST(averages) {
     on_each_device(2, [](const auto &context, const DeviceName &) {
-        const Folder folder;
+        const TempFolder folder;
         const auto trainer = make_trainer(context, kTraining);
         std::vector<std::vector<float>> blocks;
         std::vector<std::string> paths;
         for (int64_t i = 1; i <= 3; ++i) {
             train_to(trainer.get(), Task(), i * 2);
-            paths.push_back(folder.file(std::to_string(i)));
+            paths.push_back(folder / std::to_string(i));
             save(trainer.get(), paths.back());
             blocks.push_back(params_of(*trainer));
         }
@@ -79,11 +79,10 @@ XF_TEST(averages) {
             CHECK_EQ(two[i], static_cast<float>((double{blocks[0][i]} + blocks[1][i]) / 2));
             CHECK_EQ(three[i], static_cast<float>((double{blocks[0][i]} + blocks[1][i] + blocks[2][i]) / 3));
         }
-        Settings other = kTraining;
-        other["model.window"] = "2";
-        save(make_trainer(context, other).get(), folder.file("other"));
-        CHECK_FAILS(average({paths[0], folder.file("other")}), XF_ERROR_INVALID_ARGUMENT);
-        CHECK_FAILS(average({paths[0], folder.file("none")}), XF_ERROR_NOT_FOUND);
+        Settings other = with(kTraining, {{"model.window", "2"}});
+        save(make_trainer(context, other).get(), folder / "other");
+        CHECK_FAILS(average({paths[0], folder / "other"}), XF_ERROR_INVALID_ARGUMENT);
+        CHECK_FAILS(average({paths[0], folder / "none"}), XF_ERROR_NOT_FOUND);
     });
 }
 
@@ -114,10 +113,8 @@ struct World {
         xf_config *c = nullptr;
         OK(xf_config_create, &c);
         config.reset(c);
-        Settings settings = kTraining;
-        settings["model.vocab_size"] = "0";
-        settings["tokenizer.vocab_size"] = "300";
-        settings["data.batch_tokens"] = "120";
+        Settings settings =
+            with(kTraining, {{"model.vocab_size", "0"}, {"tokenizer.vocab_size", "300"}, {"data.batch_tokens", "120"}});
         for (const auto &[key, value] : settings) OK(xf_config_set, c, key.c_str(), value.c_str());
         xf_context *x = nullptr;
         xf_host host = XF_HOST_INIT;
@@ -189,11 +186,11 @@ int64_t batch_number(const xf_batcher *batcher) {
 }
 
 XF_TEST(the_position_in_the_data_is_found_again_and_only_in_the_same_data) {
-    const Folder folder;
+    const TempFolder folder;
     World world;
     const Handle<xf_trainer> trainer = world.new_trainer();
     const Handle<xf_batcher> batcher = world.make_batcher(world.corpus.get());
-    const std::string path = folder.file("run");
+    const std::string path = folder / "run";
     for (int save = 0; save < 4; ++save) {
         steps(trainer.get(), batcher.get(), 9);
         OK(save_trainer, trainer.get(), batcher.get(), path.c_str());

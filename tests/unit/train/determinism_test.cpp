@@ -13,13 +13,13 @@ struct Run {
 };
 
 Run run(const DeviceName &device, int threads, const Settings &settings, const Task &task, int64_t steps) {
-    const Folder folder;
+    const TempFolder folder;
     const auto context = open_device(device, threads);
     const auto trainer = make_trainer(context, settings);
     Run result;
     result.curve = train_to(trainer.get(), task, steps);
-    save(trainer.get(), folder.file("final"));
-    result.file = bytes_of(folder.file("final"));
+    save(trainer.get(), folder / "final");
+    result.file = bytes_of(folder / "final");
     return result;
 }
 

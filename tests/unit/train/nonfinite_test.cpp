@@ -2,8 +2,6 @@
 // file before a rollback. A step is made to diverge by an infinite parameter.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <limits>
-
 #include "train/training.hpp"
 
 namespace {
@@ -32,18 +30,16 @@ xf::StepStats step_of(xf::Trainer *trainer, int64_t batch) {
 }
 
 Settings policy(const char *name) {
-    Settings settings = kTraining;
-    settings["train.on_nonfinite"] = name;
-    settings["train.ema"] = "0.5";
+    Settings settings = with(kTraining, {{"train.on_nonfinite", name}, {"train.ema", "0.5"}});
     return settings;
 }
 
 XF_TEST(a_skipped_step_changes_nothing_and_nothing_is_saved_after_it) {
-    const Folder folder;
+    const TempFolder folder;
     on_each_device(2, [&](const auto &context, const DeviceName &) {
         const auto clean = make_trainer(context, policy("stop")), hurt = make_trainer(context, policy("skip"));
         for (int64_t i = 0; i < 2; ++i) step_of(clean.get(), i), step_of(hurt.get(), i);
-        const std::string path = folder.file("run");
+        const std::string path = folder / "run";
         save(hurt.get(), path);
         const std::string good = bytes_of(path);
         const float kept = poke(*hurt, kInfinity);
@@ -68,9 +64,9 @@ XF_TEST(a_skipped_step_changes_nothing_and_nothing_is_saved_after_it) {
 }
 
 XF_TEST(a_rolled_back_trainer_is_the_one_that_was_saved) {
-    const Folder folder;
+    const TempFolder folder;
     on_each_device(2, [&](const auto &context, const DeviceName &) {
-        const std::string path = folder.file("run");
+        const std::string path = folder / "run";
         const auto clean = make_trainer(context, policy("stop"));
         auto hurt = make_trainer(context, policy("rollback"));
         poke(*hurt, kInfinity);
@@ -84,13 +80,13 @@ XF_TEST(a_rolled_back_trainer_is_the_one_that_was_saved) {
         CHECK(stats.outcome == xf::Outcome::kRolledBack);
         CHECK_EQ(stats.step, 3);
         CHECK_EQ(hurt->steps_done(), 3);
-        CHECK_FAILS(save(hurt.get(), folder.file("other")), XF_ERROR_NONFINITE);
+        CHECK_FAILS(save(hurt.get(), folder / "other"), XF_ERROR_NONFINITE);
         step_of(clean.get(), 7);
         step_of(hurt.get(), 7);
         CHECK(params_of(*clean) == params_of(*hurt));
-        save(clean.get(), folder.file("clean"));
-        save(hurt.get(), folder.file("hurt"));
-        const auto a = resume(context, folder.file("clean")), b = resume(context, folder.file("hurt"));
+        save(clean.get(), folder / "clean");
+        save(hurt.get(), folder / "hurt");
+        const auto a = resume(context, folder / "clean"), b = resume(context, folder / "hurt");
         CHECK_EQ(train_to(a.get(), Task(), 6), train_to(b.get(), Task(), 6));  // the moments are equal, too
         poke(*b, kInfinity);                                                   // a resumed trainer returns to its file
         CHECK(step_of(b.get(), 9).outcome == xf::Outcome::kRolledBack);
@@ -99,15 +95,15 @@ XF_TEST(a_rolled_back_trainer_is_the_one_that_was_saved) {
 }
 
 XF_TEST(a_rollback_rejects_a_changed_file) {
-    const Folder folder;
+    const TempFolder folder;
     const auto context = any_device();
-    const std::string path = folder.file("run");
+    const std::string path = folder / "run";
     const auto trainer = make_trainer(context, policy("rollback"));
     step_of(trainer.get(), 0);
     save(trainer.get(), path);
     const std::string good = bytes_of(path);
     const auto other = make_trainer(context, policy("skip"));
-    save(other.get(), folder.file("other"));
+    save(other.get(), folder / "other");
     step_of(trainer.get(), 1);
     const float kept = poke(*trainer, kInfinity);
     const std::vector<float> before = params_of(*trainer);
@@ -116,7 +112,7 @@ XF_TEST(a_rollback_rejects_a_changed_file) {
     const struct {
         std::string bytes;
         xf_status status;
-    } files[] = {{flipped, XF_ERROR_CORRUPT}, {bytes_of(folder.file("other")), XF_ERROR_CORRUPT}};
+    } files[] = {{flipped, XF_ERROR_CORRUPT}, {bytes_of(folder / "other"), XF_ERROR_CORRUPT}};
     for (const auto &file : files) {
         std::ofstream(path, std::ios::binary | std::ios::trunc) << file.bytes;
         CHECK_FAILS(step_of(trainer.get(), 1), file.status);
@@ -143,8 +139,8 @@ XF_TEST(halves_of_a_step_report_the_error) {
 }
 
 XF_TEST(a_checkpoint_records_backend_and_precision) {
-    const Folder folder;
-    const std::string path = folder.file("run");
+    const TempFolder folder;
+    const std::string path = folder / "run";
     std::string first;
     std::string said;
     xf_host host = XF_HOST_INIT;

@@ -2,9 +2,6 @@
 // state after an error.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-#include <limits>
-
 #include "train/training.hpp"
 
 namespace {

@@ -7,9 +7,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include <algorithm>
-#include <chrono>
-
 #include "train/training.hpp"
 
 namespace {
@@ -82,8 +79,8 @@ XF_TEST(a_resumed_run_equals_an_uninterrupted_run) {
     for (const DeviceName &device : kDevices) {
         if (!wanted(device)) continue;
         const int64_t half = device.cuda() ? 8 : kSteps / 2;  // the GPU may be emulated
-        const Folder folder;
-        const std::string straight = folder.file("straight"), broken = folder.file("broken");
+        const TempFolder folder;
+        const std::string straight = folder / "straight", broken = folder / "broken";
         const int opened = wait_for(start([&] { return run(device, 2, straight, 2 * half, 2 * half); }));
         if (opened == kNoDevice) continue;
         CHECK_EQ(opened, 0);
@@ -104,8 +101,8 @@ XF_TEST(a_resumed_run_equals_an_uninterrupted_run) {
 XF_TEST(killed_at_any_time_also_while_saving) {
     const DeviceName device = {"cpu", "auto", true};
     if (!wanted(device)) return;
-    const Folder folder, kept;
-    const std::string straight = kept.file("straight"), broken = folder.file("broken");
+    const TempFolder folder, kept;
+    const std::string straight = kept / "straight", broken = folder / "broken";
     const auto begin = std::chrono::steady_clock::now();
     CHECK_EQ(wait_for(start([&] { return run(device, 2, straight, kSteps, kSteps); })), 0);
     const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin);
@@ -113,13 +110,13 @@ XF_TEST(killed_at_any_time_also_while_saving) {
     int kills = 0, while_saving = 0;
     int64_t before = 0;
     for (int round = 0; round < 60 && (kills < 12 || while_saving < 3); ++round) {
-        const int left = temporary_files(folder.file(""));
+        const int left = temporary_files(folder / "");
         const pid_t pid = start([&] { return run(device, 1 + round % 3, broken, 5, kSteps - 20); });
         if (round % 2 == 0) {
             usleep(static_cast<useconds_t>(draw.between(0, std::min<int64_t>(whole.count() / 2, 900000))));
         } else {  // as soon as a save has begun, or slightly later
             const int skip = static_cast<int>(draw.between(0, 200));
-            while (temporary_files(folder.file("")) == left && runs(pid)) {
+            while (temporary_files(folder / "") == left && runs(pid)) {
             }
             usleep(static_cast<useconds_t>(skip));
         }
@@ -127,7 +124,7 @@ XF_TEST(killed_at_any_time_also_while_saving) {
         const int status = wait_for(pid);
         CHECK(status == -SIGKILL || status == 0);
         kills += status == -SIGKILL ? 1 : 0;
-        while_saving += temporary_files(folder.file("")) - left;
+        while_saving += temporary_files(folder / "") - left;
         const int64_t now = step_in(broken);
         CHECK(now >= before && now % 5 == 0);  // no saved step is lost
         before = now;
@@ -152,16 +149,16 @@ XF_TEST(killed_at_any_time_also_while_saving) {
 XF_TEST(the_number_of_saves_does_not_affect_a_run) {
     const DeviceName device = {"cpu", "auto", true};
     if (!wanted(device)) return;
-    const Folder folder;
-    CHECK_EQ(wait_for(start([&] { return run(device, 2, folder.file("once"), 60, 60); })), 0);
-    CHECK_EQ(wait_for(start([&] { return run(device, 2, folder.file("often"), 1, 60); })), 0);
-    CHECK(bytes_of(folder.file("once")) == bytes_of(folder.file("often")));
-    CHECK_EQ(step_in(folder.file("often.prev")), 59);
+    const TempFolder folder;
+    CHECK_EQ(wait_for(start([&] { return run(device, 2, folder / "once", 60, 60); })), 0);
+    CHECK_EQ(wait_for(start([&] { return run(device, 2, folder / "often", 1, 60); })), 0);
+    CHECK(bytes_of(folder / "once") == bytes_of(folder / "often"));
+    CHECK_EQ(step_in(folder / "often.prev"), 59);
     for (int64_t last = 5; last <= 60; last += 5)
         CHECK_EQ(wait_for(start(
-                     [&] { return run(device, static_cast<int>(last / 5 % 3) + 1, folder.file("pieces"), 60, last); })),
+                     [&] { return run(device, static_cast<int>(last / 5 % 3) + 1, folder / "pieces", 60, last); })),
                  0);
-    CHECK(bytes_of(folder.file("once")) == bytes_of(folder.file("pieces")));
+    CHECK(bytes_of(folder / "once") == bytes_of(folder / "pieces"));
 }
 
 }  // namespace

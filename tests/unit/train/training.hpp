@@ -5,34 +5,13 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "nn/fixture.hpp"
+#include "support/temp_folder.hpp"
 #include "train/trainer.h"
 
 namespace xf_test {
-
-class Folder {
-public:
-    Folder() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "xf_train_XXXXXX").string();
-        if (mkdtemp(pattern.data()) == nullptr) xf::fail(XF_ERROR_IO, "no temporary folder");
-        path_ = pattern;
-    }
-    ~Folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    Folder(const Folder &) = delete;
-    Folder &operator=(const Folder &) = delete;
-    std::string file(const std::string &name) const { return path_ + "/" + name; }
-
-private:
-    std::string path_;
-};
 
 inline std::string bytes_of(const std::string &path) {
     std::ifstream file(path, std::ios::binary);
