@@ -20,7 +20,8 @@ static void print_usage(const struct command *commands, size_t count, const char
     fprintf(file, "Usage: %s COMMAND [options]\n\n", program_name);
     for (size_t i = 0; i < count; ++i) fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].about);
     fprintf(file,
-            "\n%s`%s COMMAND --help` lists the options of a command; `%s --version` prints the library's version.\n"
+            "\n%s`%s COMMAND --help` lists the options of a command.\n"
+            "`%s --version` prints the version of the library.\n"
             "Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted.\n",
             notes, program_name, program_name);
 }

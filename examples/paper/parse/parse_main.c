@@ -15,7 +15,7 @@ static const struct command commands[] = {
     {"parse", parse_command, "parse the sentences of standard input to standard output"},
     {"evaluate", parse_evaluate_command, "measure labeled F1 on a test set by EVALB's rules"},
     {"generate", generate_command, "write sentences of a small grammar with their trees, for testing"},
-    {"table4", table4_command, "train, score with and without the constraint, write table and plots; needs no data"},
+    {"table4", table4_command, "train, score with and without the constraint, write the table"},
 };
 
 int main(int argc, char **argv) { return run_program(commands, sizeof commands / sizeof commands[0], "", argc, argv); }

@@ -18,6 +18,11 @@ tiny=(--train train.tsv --scale 16 --steps 4 --tokenizer.vocab_size 400 --data.b
     --context.threads 1 --context.device cpu)
 
 expect 2 "there is no command 'tabel1'; the nearest is 'table1'" "$paper" tabel1
+for command in "" table1 table2 table3; do
+    # shellcheck disable=SC2086 # one word or none
+    expect 0 "" "$paper" $command --help
+    holds "paper $command --help fits 80 columns" test -z "$(grep -E '.{81}' stdout)"
+done
 expect 2 "found d 30" "$paper" table1 --d 30 --heads 4
 expect 0 "" "$paper" table1 --out t1 --d 16 --heads 2 --window 8 --min-length 16 --max-length 64 --repeats 2 --cpu-time
 holds "tables and plots belong together" python3 "$here/check_svg.py" t1/table1.svg t1/table1.tsv t1/table1.md

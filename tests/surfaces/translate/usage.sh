@@ -49,6 +49,8 @@ expect 2 "'b' is one argument too many" inspect --model ok.xf a b
 expect 2 "'c' is one argument too many" inspect ok.xf b c
 expect 2 "'x' is one argument too many" "$translate" evaluate x
 
+expect 0 "" "$translate" --help
+holds "no line of the list of commands is longer than 80" test -z "$(grep -E '.{81}' stdout)"
 for command in train translate score evaluate inspect; do
     expect 0 "" "$translate" "$command" --help
     holds "$command: no line is longer than 80" test -z "$(grep -E '.{81}' stdout)"
