@@ -9,7 +9,6 @@ import (
 	"math"
 	"reflect"
 	"runtime"
-	"sync"
 	"testing"
 )
 
@@ -131,71 +130,4 @@ func TestFailingConstraint(t *testing.T) {
 		}
 		w.must(call(nil))
 	}
-}
-
-func TestConstraintsOfSeveralGoroutines(t *testing.T) {
-	w := newWorld(t)
-	var group sync.WaitGroup
-	for i := int32(0); i < 4; i++ {
-		group.Add(1)
-		go func(letter int32) {
-			defer group.Done()
-			decoder, err := w.model.NewDecoder(w.config)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer decoder.Close()
-			params := &Params{Constraint: each(func(p Partial) {
-				p.Allowed.Only(letter)
-				if len(p.IDs) == 3 {
-					p.Allowed.Only(tokenEnd)
-				}
-			})}
-			for k := 0; k < 5 && err == nil; k++ {
-				var found []Result
-				found, err = decoder.Translate(background, []string{"one two three"}, params)
-				if err == nil && !reflect.DeepEqual(found[0].Best().IDs, []int32{letter, letter, letter}) {
-					err = errors.New("the result of another goroutine")
-				}
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		}(letterA + i)
-	}
-	group.Wait()
-}
-
-func TestAttentionWeights(t *testing.T) {
-	w := newWorld(t)
-	pair, err := NewBatch([][]int32{{5, 6, 1}}, [][]int32{{9, 8, 7, 1}})
-	w.must(err)
-	for kind, shape := range map[AttentionKind][3]int{AttentionEncoder: {2, 3, 3}, AttentionDecoder: {2, 4, 4},
-		AttentionCross: {2, 4, 3}} {
-		a, err := w.decoder.AttentionWeights(pair, kind, 0)
-		w.must(err)
-		if found := [3]int{a.Heads, a.Queries, a.Keys}; found != shape || len(a.Weights) != shape[0]*shape[1]*shape[2] {
-			t.Errorf("kind %d: %v and %d weights, expected %v", kind, found, len(a.Weights), shape)
-		}
-		for head := 0; head < a.Heads; head++ {
-			for query := 0; query < a.Queries; query++ {
-				sum := 0.0
-				for key, weight := range a.Row(head, query) {
-					if sum += float64(weight); kind == AttentionDecoder && key > query && weight != 0 {
-						t.Errorf("query %d looks ahead to %d", query, key)
-					}
-				}
-				if math.Abs(sum-1) > 1e-5 {
-					t.Errorf("the weights sum to %v", sum)
-				}
-			}
-		}
-		_, err = w.decoder.AttentionWeights(pair, kind, 1)
-		refused(t, ErrOutOfRange, err)
-	}
-	_, err = w.decoder.AttentionWeights(pair, 4, 0)
-	refused(t, ErrOutOfRange, err)
-	_, err = w.decoder.AttentionWeights(Batch{}, AttentionCross, 0)
-	refused(t, ErrInvalidArgument, err)
 }

@@ -121,6 +121,8 @@ func same(equal bool) string {
 	return "different"
 }
 
+func truth(value bool) string { return map[bool]string{true: "True", false: "False"}[value] }
+
 func sideNamed(name string) Side {
 	return map[string]Side{"source": SideSource, "target": SideTarget}[name]
 }
@@ -185,7 +187,9 @@ func (w *world) loaded(kind string, source Source) (string, error) {
 		return fmt.Sprint(tokenizer.Info().VocabSize), nil
 	case "inspect":
 		s, err := w.context.InspectModel(source, nil)
-		return fmt.Sprint(s.VocabSize, s.Step, s.HasTokenizer, " ", s.Weights), err
+		return fmt.Sprintf("%d parameters, %d ids, step %d, tokenizer %s, %v%s", s.Parameters, s.VocabSize, s.Step,
+			truth(s.HasTokenizer), s.Weights, map[bool]string{true: ", ordered"}[s.FileBytes < s.DecodeBytes &&
+				s.DecodeBytes < s.TrainBytes]), err
 	case "corpus":
 		corpus, err := w.context.OpenCorpus(background, string(source.(Path)), nil)
 		if err != nil {
@@ -363,6 +367,15 @@ var operations = map[string]func(w *world, a []string) (string, error){
 		}
 		return fmt.Sprint(active, " active"), err
 	},
+	"context.memory": func(w *world, a []string) (string, error) {
+		m, err := w.context.Memory()
+		return fmt.Sprintf("budget %d, %s", m.Budget, truth(m.Peak >= m.Current && m.Current > 0 && m.Allocations > 0)), err
+	},
+	"version": func(w *world, a []string) (string, error) {
+		number := VersionNum()
+		text := fmt.Sprintf("%d.%d.%d", number>>16, number>>8&0xFF, number&0xFF)
+		return truth(text == Version() && BuildInfo() != ""), nil
+	},
 	"context.gather": func(w *world, a []string) (string, error) {
 		values, err := w.context.AllGather(background, number(a[0]))
 		return strings.Trim(fmt.Sprint(values), "[]"), err
@@ -536,8 +549,9 @@ var operations = map[string]func(w *world, a []string) (string, error){
 		if err != nil {
 			return "", err
 		}
-		stats := corpus.Stats()
-		return fmt.Sprintf("lines %d, kept %d, bad columns %d", stats.Lines, stats.Kept, stats.BadColumns), nil
+		s := corpus.Stats()
+		return fmt.Sprintf("lines %d, kept %d, bad columns %d, empty %d, NUL %d", s.Lines, s.Kept, s.BadColumns, s.EmptySide,
+			s.NULByte), nil
 	},
 	"corpus.parallel": func(w *world, a []string) (string, error) {
 		w.must(os.WriteFile(w.path("source"), []byte(a[0]), 0o600))
@@ -562,15 +576,17 @@ var operations = map[string]func(w *world, a []string) (string, error){
 	"batcher.epochs": func(w *world, a []string) (string, error) {
 		var epochs []string
 		for int64(len(epochs)) < number(a[0]) {
-			sentences := 0
+			sentences, indices := 0, int64(0)
 			batch, err := w.batcher.Next(background)
 			for ; err == nil; batch, err = w.batcher.Next(background) {
-				sentences += batch.Len()
+				for _, index := range batch.PairIndex {
+					sentences, indices = sentences+1, indices+index
+				}
 			}
 			if err != io.EOF {
 				return "", err
 			}
-			epochs = append(epochs, fmt.Sprint(sentences))
+			epochs = append(epochs, fmt.Sprintf("%d (%d)", sentences, indices))
 		}
 		stats, err := w.batcher.Stats()
 		return fmt.Sprintf("%s, epoch %d, batch %d", strings.Join(epochs, " "), stats.Epoch, stats.Batch), err

@@ -5,9 +5,6 @@
 package xformer
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -83,34 +80,6 @@ func TestPanicReachesItsOwnGoroutine(t *testing.T) {
 	group.Wait()
 }
 
-func TestProgress(t *testing.T) {
-	var tasks []string
-	var stop error
-	w := newWorld(t)
-	ctx := WithProgress(background, func(task string, done, total int64) error {
-		if tasks = append(tasks, task); done < 0 || done > total {
-			t.Errorf("%s: %d of %d", task, done, total)
-		}
-		return stop
-	})
-	corpus := manyPairs(w)
-	_, err := corpus.NewBatcher(background, w.tokenizer, nil)
-	w.must(err)
-	if len(tasks) != 0 {
-		t.Errorf("%q, expected no progress of another call", tasks)
-	}
-	_, err = corpus.NewBatcher(ctx, w.tokenizer, nil)
-	w.must(err)
-	if len(tasks) == 0 || tasks[len(tasks)-1] != "encode" {
-		t.Errorf("%q", tasks)
-	}
-	stop = errors.New("enough")
-	_, err = corpus.NewBatcher(ctx, w.tokenizer, nil)
-	if refused(t, ErrCallback, err); !errors.Is(err, stop) {
-		t.Error(err)
-	}
-}
-
 func TestCallbacksAreReleased(t *testing.T) {
 	forgotten := make(chan string, 4)
 	// logs returns a callback that refers to an object with a finalizer.
@@ -139,15 +108,4 @@ func TestCallbacksAreReleased(t *testing.T) {
 			t.Fatalf("released %v, expected 2", seen)
 		}
 	}
-}
-
-// manyPairs returns a corpus that takes some time to encode.
-func manyPairs(w *world) *Corpus {
-	var text bytes.Buffer
-	for i := 0; i < 100000; i++ {
-		fmt.Fprintf(&text, "word%d word%d\twort%d\n", 7919*i, 104729*i, 1299709*i)
-	}
-	corpus, err := w.textCorpus("many", text.Bytes(), nil)
-	w.must(err)
-	return corpus
 }

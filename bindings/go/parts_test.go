@@ -5,9 +5,7 @@
 package xformer
 
 import (
-	"io"
 	"reflect"
-	"sort"
 	"strings"
 	"testing"
 )
@@ -77,51 +75,6 @@ func TestBuffersGrow(t *testing.T) {
 	}
 	if piece, err := tokenizer.Piece(tokens[0]); len(piece) < 64 || err != nil {
 		t.Errorf("%q, %v", piece, err)
-	}
-}
-
-func TestBatcher(t *testing.T) {
-	w := newWorld(t)
-	var epochs [2][]Batch
-	for i := range epochs {
-		var seen []int
-		batch, err := w.batcher.Next(background)
-		for ; err == nil; batch, err = w.batcher.Next(background) {
-			epochs[i] = append(epochs[i], batch)
-			for _, pair := range batch.PairIndex {
-				seen = append(seen, int(pair))
-			}
-		}
-		if err != io.EOF {
-			t.Error(err)
-		}
-		sort.Ints(seen)
-		for k, pair := range seen {
-			if pair != k || len(seen) != len(testPairs) {
-				t.Fatalf("epoch %d gave the pairs %v", i, seen)
-			}
-		}
-	}
-	if stats, err := w.batcher.Stats(); stats.Epoch != 2 || stats.Pairs != int64(len(testPairs)) || err != nil {
-		t.Errorf("%+v, %v", stats, err)
-	}
-	w.must(w.batcher.SeekTo(background, 0, 1))
-	again := w.batch()
-	if !reflect.DeepEqual(again, epochs[0][1]) {
-		t.Errorf("%v, expected %v", again, epochs[0][1])
-	}
-	for i := 0; i < again.Len(); i++ {
-		pair := testPairs[again.PairIndex[i]]
-		source, err := w.tokenizer.Decode(again.Src(i))
-		w.must(err)
-		target, err := w.tokenizer.Decode(again.Tgt(i))
-		if w.must(err); (Pair{source, target}) != pair {
-			t.Errorf("%q, %q, expected %v", source, target, pair)
-		}
-	}
-	packed, err := w.model.Batch([]string{"one", "two two"}, []string{"eins", "zwei zwei"}, nil)
-	if w.must(err); packed.Len() != 2 || packed.TgtOffsets[2] != int64(len(packed.TgtIDs)) {
-		t.Errorf("%+v", packed)
 	}
 }
 

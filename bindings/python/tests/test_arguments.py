@@ -157,15 +157,6 @@ class Arguments(WorldTest):
             self.refused(TypeError, "config must be a Config, a mapping of options or None, not int", function, 5)
         self.refused(TypeError, "log must be a function or None, not int", xformer.Context, log=5)
 
-    def test_options_and_prefixes_of_one_call(self):
-        """Both must live until the call returns."""
-        options, prefixes = {"decode.beam": 1, "decode.max_extra_tokens": 2}, ["t", None, "u"]
-        expected = xformer.Decoder(self.world.model, options).translate(["one"] * 3, prefixes=prefixes)
-        found = self.world.decoder.translate(["one"] * 3, options, prefixes=prefixes)
-        self.assertEqual(found, expected)
-        self.assertNotEqual(found, self.world.decoder.translate(["one"] * 3, prefixes=prefixes))
-
-
 class Surrogates(WorldTest):
     BAD = "one \ud800 two"  # what json.loads and os.fsdecode can give
 

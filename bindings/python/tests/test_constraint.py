@@ -66,14 +66,6 @@ class Constraints(WorldTest):
         self.assertEqual((nothing.finished, nothing.log_probability), (False, -math.inf))
         self.assertEqual(decoder.translate(self.TEXTS), free)
 
-    def test_one_call_per_step(self):
-        steps = []
-        self.world.decoder.translate(["one", "two"], {"decode.beam": 1}, constraint=steps.append)
-        self.assertEqual(steps[0], ConstraintStep(steps[0].partials, len(self.world.tokenizer)))
-        self.assertEqual({partial.sentence for partial in steps[0].partials}, {0, 1})
-        self.assertEqual({type(partial) for partial in steps[0].partials}, {Partial})
-        self.assertEqual([len(step.partials[0].ids) for step in steps], list(range(len(steps))))
-
     def test_small_integers(self):
         """NumPy's small integers have arithmetic of as many bits."""
         if numpy is None:
@@ -144,61 +136,6 @@ class Constraints(WorldTest):
                 if kind is Enough:
                     self.assertIs(caught.exception.__cause__, cause)
         self.assertEqual(len(decoder.decode(batch)), 1)
-
-    def test_a_given_beginning(self):
-        """Forced decoding with a constraint or a prefix yields the score of the target."""
-        w = self.world
-        target = w.model.encode("vier zwei", "target")
-        forced = each(lambda partial: [target[len(partial.ids)]])
-        forced_one = w.decoder.translate(["four two"], constraint=forced)[0][0]
-        self.assertEqual(forced_one.text, "vier zwei")
-        batch = xformer.Batch.from_texts(w.model, ["four two"], ["vier zwei"])
-        self.assertAlmostEqual(w.decoder.score(batch)[0], forced_one.log_probability, 4)
-        self.assertEqual(w.decoder.score_texts(["four two"], ["vier zwei"]), w.decoder.score(batch))
-        self.assertAlmostEqual(sum(forced_one.token_log_probabilities), forced_one.log_probability, 4)
-
-        begun = w.decoder.translate(["four two", "one"], prefixes=["vier zwei", None])
-        self.assertTrue(begun[0][0].text.startswith("vier zwei"))
-        self.assertEqual(begun[1], w.decoder.translate(["one"])[0])
-        self.assertEqual(begun[0][0].token_log_probabilities[:2], forced_one.token_log_probabilities[:2])
-        ids = w.decoder.decode(xformer.Batch.from_texts(w.model, ["four two"]), prefixes=[target[:-1]])
-        self.assertEqual(ids[0], begun[0])
-        self.assertRaises(ValueError, w.decoder.translate, ["one"], prefixes=["a", "b"])
-
-    def test_options_of_a_call(self):
-        w = self.world
-        for _ in w.trainer.train(w.batcher, 100):  # so that hypotheses end with the end symbol
-            pass
-        one = w.decoder.translate(["one two"])
-        three = w.decoder.translate(["one two"], {"decode.n_best": 3})
-        self.assertEqual(([len(a) for a in three], three[0][0]), ([3], one[0][0]))
-        long = w.decoder.translate(["one two"], {"decode.min_tokens": 5})
-        self.assertGreaterEqual(len(long[0][0].ids), 5)
-        self.assertEqual(w.decoder.translate(["one two"]), one)
-
-
-class Attention(WorldTest):
-    def test_weights(self):
-        w = self.world
-        pair = xformer.Batch.from_ids([[5, 6, 1]], [[9, 8, 7, 1]])
-        shapes = {"ENCODER": (2, 3, 3), "DECODER": (2, 4, 4), "CROSS": (2, 4, 3)}
-        for kind in AttentionKind:
-            weights = attention_weights(w.decoder, pair, kind, 0)
-            self.assertEqual((weights.shape, weights.format), (shapes[kind.name], "f"))
-            for head in weights.tolist():
-                for query, row in enumerate(head):
-                    self.assertAlmostEqual(sum(row), 1, 5)
-                    if kind == AttentionKind.DECODER:
-                        self.assertEqual(row[query + 1 :], [0] * (3 - query))
-            self.assertRaises(xformer.OutOfRangeError, attention_weights, w.decoder, pair, kind, 1)
-        if numpy is not None:
-            self.assertEqual(numpy.asarray(weights).shape, (2, 4, 3))
-        self.assertRaises(ValueError, attention_weights, w.decoder, pair, 4, 0)
-        self.assertRaises(OverflowError, attention_weights, w.decoder, pair, 1, 1 << 40)
-        two = xformer.Batch.from_ids([[5, 1], [6, 1]], [[5, 1], [6, 1]])
-        for wrong in (two, xformer.Batch.from_ids([[5, 1]]), xformer.Batch.from_ids([], [])):
-            self.assertRaises(xformer.InvalidArgumentError, attention_weights, w.decoder, wrong, 2, 0)
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -91,7 +91,9 @@ def loaded(w, kind, source):
     if kind == "corpus":
         return str(len(xformer.Corpus.open(w.context, source)))
     summary = xformer.Model.inspect(w.context, source)
-    return "%d %d %s %s" % (summary.vocab_size, summary.step, str(summary.has_tokenizer).lower(), summary.weights)
+    known = (summary.parameters, summary.vocab_size, summary.step, summary.has_tokenizer, summary.weights)
+    ordered = summary.file_bytes < summary.decode_bytes < summary.train_bytes
+    return "%d parameters, %d ids, step %d, tokenizer %s, %s" % known + ", ordered" * ordered
 
 
 def pair(w):
@@ -203,6 +205,14 @@ class Operations:
 
     def context__backends(w, _):
         return "%d active" % sum(backend.state == xformer.BackendState.ACTIVE for backend in w.context.backends)
+
+    def context__memory(w, _):
+        memory = w.context.memory
+        return "budget %d, %s" % (memory.budget, memory.peak >= memory.current > 0 < memory.allocations)
+
+    def version(w, _):
+        major, minor, patch = map(int, xformer.version().split("."))
+        return str(bool(xformer.build_info()) and xformer.version_num() == major << 16 | minor << 8 | patch)
 
     def context__gather(w, value):
         return " ".join(map(str, experimental.all_gather(w.context, int(value))))
@@ -344,7 +354,8 @@ class Operations:
 
     def corpus__lines(w, text):
         stats = xformer.Corpus.open(w.context, write(w, "lines", text)).stats
-        return "lines %d, kept %d, bad columns %d" % (stats.lines, stats.kept, stats.bad_columns)
+        counts = (stats.lines, stats.kept, stats.bad_columns, stats.empty_side, stats.nul_byte)
+        return "lines %d, kept %d, bad columns %d, empty %d, NUL %d" % counts
 
     def corpus__parallel(w, sources, targets):
         corpus = xformer.Corpus.open(w.context, write(w, "source", sources), write(w, "target", targets))
@@ -357,8 +368,9 @@ class Operations:
         return xformer.Corpus.from_ids(w.context, xformer.Batch.from_ids([[5, 1]], [[6, 1]]))[0]
 
     def batcher__epochs(w, count):
-        epochs = [sum(map(len, w.batcher)) for _ in range(int(count))]
-        return "%s, epoch %d, batch %d" % (" ".join(map(str, epochs)), w.batcher.stats.epoch, w.batcher.stats.batch)
+        epochs = [[index for batch in w.batcher for index in batch.pair_index] for _ in range(int(count))]
+        pairs = " ".join("%d (%d)" % (len(epoch), sum(epoch)) for epoch in epochs)
+        return "%s, epoch %d, batch %d" % (pairs, w.batcher.stats.epoch, w.batcher.stats.batch)
 
     def batcher__seek(w, epoch, batch):
         w.batcher.seek(int(epoch), int(batch))

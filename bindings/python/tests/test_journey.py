@@ -22,20 +22,6 @@ SOURCES, TARGETS = [s for s, _ in PAIRS], [t for _, t in PAIRS]
 
 
 class Journey(WorldTest):
-    def test_changed_options_and_the_moving_average(self):
-        w = self.world
-        trainer = xformer.Trainer(w.model, {**OPTIONS, "train.ema": 0.5})
-        trainer.next(w.batcher)
-        before = trainer.copy_average().read(0)[3, 2]
-        self.assertNotEqual(before, w.model.read(0)[3, 2])
-        trainer.save(self.path("run.ckpt"), w.batcher)
-        other = {"train.learning_rate": 0.5, "train.accumulate": 2}
-        resumed = xformer.Trainer.resume(w.context, self.path("run.ckpt"), other)
-        self.assertEqual((resumed.config["train.learning_rate"], resumed.copy_average().read(0)[3, 2]), (0.5, before))
-        with self.assertRaisesRegex(xformer.StateError, "train.seed"):
-            xformer.Trainer.resume(w.context, self.path("run.ckpt"), {"train.seed": 77})
-        self.assertRaises(xformer.StateError, w.trainer.copy_average)
-
     def test_bytes_files_and_metadata(self):
         w = self.world
         w.model.metadata["license"] = "CC0"
@@ -147,81 +133,6 @@ class Parts(WorldTest):
             kind = {1: int, 2: float, 3: bool, 4: str}[row.type]
             self.assertIs(type(config[key]), kind, key)
             config[key] = config[key]
-
-    def test_corpus(self):
-        w = self.world
-        self.assertEqual(list(w.corpus), PAIRS)
-        self.assertEqual(w.corpus[-1], PAIRS[-1])
-        self.assertRaises(IndexError, lambda: w.corpus[len(PAIRS)])
-        files = {"pairs": "a\tb\nbad\nä\tß\n", "source": "a\nb\n", "target": "c\nd\n", "short": "c\n"}
-        for name, text in files.items():
-            with open(self.path(name), "w", encoding="utf-8") as file:
-                file.write(text)
-        opened = xformer.Corpus.open(w.context, pathlib.Path(self.path("pairs")))
-        self.assertEqual(list(opened), [("a", "b"), ("ä", "ß")])
-        self.assertEqual((opened.stats.lines, opened.stats.kept, opened.stats.bad_columns), (3, 2, 1))
-        two = [self.path("source"), self.path("target")]
-        self.assertEqual(list(xformer.Corpus.open(w.context, *two)), [("a", "c"), ("b", "d")])
-        two[1] = self.path("short")
-        self.assertRaises(xformer.DataError, xformer.Corpus.open, w.context, *two)
-        with self.assertRaises(xformer.DataError):
-            xformer.Corpus.open(w.context, self.path("pairs"), config={"data.strict": True})
-        strange = [("a\tb", "c\nd"), ("e\r", "f")]
-        self.assertEqual(list(xformer.Corpus.from_pairs(w.context, strange)), strange)
-        self.assertEqual(list(w.corpus.subset([3, 0])), [PAIRS[3], PAIRS[0]])
-        self.assertRaises(xformer.OutOfRangeError, w.corpus.subset, [len(PAIRS)])
-        rest, held_out = w.corpus.split(4, seed=2)
-        self.assertEqual((len(held_out), sorted([*rest, *held_out])), (4, sorted(PAIRS)))
-        ids = xformer.Corpus.from_ids(w.context, xformer.Batch.from_ids([[5, 1], [6, 1]], [[7, 1], [8, 1]]))
-        self.assertEqual(xformer.Batcher(ids, None, OPTIONS).stats.pairs, 2)
-        self.assertRaises(xformer.StateError, lambda: ids[0])
-
-    def test_tokenizer(self):
-        w = self.world
-        w.tokenizer.save(self.path("words.json"))
-        loaded = xformer.Tokenizer.load(w.context, self.path("words.json"))
-        for tokenizer in (w.tokenizer, loaded, w.model.tokenizer):
-            self.assertEqual(len(tokenizer), w.model.config["model.vocab_size"])
-            for text in ("one two", "", "Zürich 東京 🙂", "a\0b", "ﷺ" * 50):
-                ids = tokenizer.encode(text)
-                self.assertEqual(ids, tokenizer.encode(text.encode()))
-                if "ﷺ" not in text:  # which normalization makes longer
-                    self.assertEqual(tokenizer.decode(ids), text)
-                self.assertEqual(tokenizer.decode(array("i", ids)), tokenizer.decode(tuple(ids)))
-            self.assertEqual(tokenizer.info, ("bpe", len(tokenizer), 0, 1))
-            self.assertEqual((tokenizer.piece(0), tokenizer.piece(1)), ("<s>", "</s>"))
-            self.assertEqual(tokenizer.source.encode("one"), tokenizer.target.encode("one"))
-        self.assertEqual(w.model.encode(" one "), [*w.tokenizer.encode("one"), 1])
-        self.assertEqual(w.model.encode("one", "target"), w.model.encode("one"))
-        self.assertRaisesRegex(ValueError, "side is 'left'; expected", w.model.encode, "one", "left")
-        self.assertRaises(OverflowError, w.tokenizer.piece, 1 << 40)
-
-    def test_batcher(self):
-        w = self.world
-        first, second = list(w.batcher), list(w.batcher)
-        for epoch in (first, second):
-            self.assertEqual(sorted(i for batch in epoch for i in batch.pair_index), list(range(len(PAIRS))))
-        self.assertEqual(w.batcher.stats.epoch, 2)
-        w.batcher.seek(0, 1)
-        again = w.batcher.next()
-        for name in ("src_ids", "src_offsets", "tgt_ids", "tgt_offsets", "pair_index"):
-            self.assertEqual(getattr(again, name), getattr(first[1], name))
-        text = w.tokenizer.decode(again.src_ids[: again.src_offsets[1]])
-        self.assertEqual(text, PAIRS[again.pair_index[0]][0])
-        self.assertRaises(OverflowError, w.batcher.seek, 1 << 70)
-
-    def test_context(self):
-        w = self.world
-        info = w.context.info
-        self.assertIn("cpu", info.description)
-        self.assertEqual((info.device.split(":")[0], info.threads, info.precision), ("cpu", 1, "fp32"))
-        self.assertGreater(w.context.memory.peak, 0)
-        self.assertEqual((info.rank, info.rank_count, all_gather(w.context, -7)), (0, 1, (-7,)))
-        names = [b.name for b in w.context.backends]
-        self.assertIn("ref", names)
-        states = [b.state for b in w.context.backends]
-        self.assertEqual(states.count(xformer.BackendState.ACTIVE), 1)
-
 
     def test_ranks(self):
         comms, found = loopback(2), {}

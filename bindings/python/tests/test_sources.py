@@ -123,12 +123,6 @@ class Models(WorldTest):
         self.assertRaisesRegex(OverflowError, "source", self.loads, 1 << 40)
         self.assertRaisesRegex(ValueError, "source contains a NUL", self.loads, "a\0b")
 
-    def test_one_call(self):
-        expected = xformer.translate(self.world.model, ["one two"])
-        for source in (self.data, io.BytesIO(self.data), pathlib.Path(self.file)):
-            self.assertEqual(xformer.translate(source, ["one two"]), expected)
-
-
     def test_callbacks(self):
         calls = []
 
@@ -189,18 +183,6 @@ class Models(WorldTest):
 
 
 class Others(WorldTest):
-    def test_tokenizers_and_checkpoints(self):
-        w = self.world
-        memory = io.BytesIO()
-        w.tokenizer.save(memory)
-        loaded = xformer.Tokenizer.load(w.context, memory.getvalue())
-        self.assertEqual(loaded.encode("one two"), w.tokenizer.encode("one two"))
-        w.trainer.next(w.batcher)
-        w.trainer.save(pathlib.Path(self.path("run.ckpt")), w.batcher)
-        with open(self.path("run.ckpt"), "rb") as file:
-            for source in (file, file.read()):
-                self.assertEqual(xformer.Trainer.resume(w.context, source).steps, 1)
-
     def test_corpora(self):
         w, path = self.world, self.path("pairs")
         with open(path, "w", encoding="utf-8") as file:

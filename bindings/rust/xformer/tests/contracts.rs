@@ -120,6 +120,19 @@ fn same(equal: bool) -> Outcome {
     Ok(if equal { "equal" } else { "different" }.to_string())
 }
 
+fn truth(value: bool) -> &'static str {
+    if value {
+        "True"
+    } else {
+        "False"
+    }
+}
+
+/// The outcome of a call without a value.
+fn fails<T>(result: Result<T>) -> Outcome {
+    Ok(result.map(|_| String::new())?)
+}
+
 fn side(name: &[u8]) -> Side {
     if name == b"source" {
         Side::Source
@@ -152,7 +165,11 @@ fn loaded<'s>(w: &World, kind: &[u8], source: impl Into<Source<'s>>) -> Outcome 
         b"tokenizer" => Tokenizer::load(&w.context, source)?.info().vocab_size.to_string(),
         b"inspect" => {
             let s = Model::inspect(&w.context, source, None)?;
-            format!("{} {} {} {:?}", s.vocab_size, s.step, s.has_tokenizer, s.weights).to_lowercase()
+            let weights = format!("{:?}", s.weights).to_lowercase();
+            let known = format!("{} parameters, {} ids, step {}", s.parameters, s.vocab_size, s.step);
+            let ordered = s.file_bytes < s.decode_bytes && s.decode_bytes < s.train_bytes;
+            let end = if ordered { ", ordered" } else { "" };
+            format!("{}, tokenizer {}, {}{}", known, truth(s.has_tokenizer), weights, end)
         }
         _ => Model::load(&w.context, source, None)?.config().get_str("model.vocab_size")?.to_string(),
     })
@@ -330,11 +347,21 @@ const OPERATIONS: &[(&str, Operation)] = &[
         let backends = w.context.backends()?;
         Ok(format!("{} active", backends.iter().filter(|backend| backend.state == BackendState::Active).count()))
     }),
+    ("context.memory", |w, _| {
+        let memory = w.context.memory()?;
+        let counted = memory.peak >= memory.current && memory.current > 0 && memory.allocations > 0;
+        Ok(format!("budget {}, {}", memory.budget, truth(counted)))
+    }),
+    ("version", |_, _| {
+        let (number, known) = (version_num(), !build_info().is_empty());
+        let text = format!("{}.{}.{}", number >> 16, number >> 8 & 0xff, number & 0xff);
+        Ok(truth(known && text == version()).to_string())
+    }),
     ("context.gather", |w, a| Ok(all_gather(&w.context, number(&a[0]))?[0].to_string())),
     ("context.budget", |_, a| {
         let context = Context::new(&config_with(&[("context.memory_budget", text(&a[0]))]))?;
         let mut config = Config::new()?;
-        Ok(Model::new(&context, None, &*config.set("model.vocab_size", 9000)?).map(|_| String::new())?)
+        fails(Model::new(&context, None, &*config.set("model.vocab_size", 9000)?))
     }),
     ("load", load),
     ("save", save_and_load),
@@ -389,7 +416,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
         let tokenizer = model.tokenizer().expect("a tokenizer");
         Ok(format!("{}: {}", tokenizer.info().kind, sides(tokenizer)))
     }),
-    ("pair.one_embedding", |w, _| Ok(Model::new(&w.context, &pair(w), &config()).map(|_| String::new())?)),
+    ("pair.one_embedding", |w, _| fails(Model::new(&w.context, &pair(w), &config()))),
     ("corpus.pairs", |w, a| {
         let corpus = Corpus::from_pairs(&w.context, pairs_of(&a[0]), None)?;
         let (source, target) = corpus.pair(0)?;
@@ -413,7 +440,9 @@ const OPERATIONS: &[(&str, Operation)] = &[
         let folder = Folder::new();
         fs::write(folder.join("lines"), &a[0]).expect("written");
         let stats = Corpus::open(&w.context, folder.join("lines"), None)?.stats()?;
-        Ok(format!("lines {}, kept {}, bad columns {}", stats.lines, stats.kept, stats.bad_columns))
+        let counts = (stats.lines, stats.kept, stats.bad_columns);
+        let more = format!("empty {}, NUL {}", stats.empty_side, stats.nul_byte);
+        Ok(format!("lines {}, kept {}, bad columns {}, {}", counts.0, counts.1, counts.2, more))
     }),
     ("corpus.parallel", |w, a| {
         let folder = Folder::new();
@@ -432,7 +461,9 @@ const OPERATIONS: &[(&str, Operation)] = &[
         let mut epochs = Vec::new();
         for _ in 0..number(&a[0]) {
             let epoch = w.batcher.epoch().collect::<Result<Vec<_>>>()?;
-            epochs.push(epoch.iter().map(Batch::len).sum::<usize>().to_string());
+            let indices: Vec<i64> =
+                epoch.iter().flat_map(|batch| batch.pair_index().expect("indices").to_vec()).collect();
+            epochs.push(format!("{} ({})", indices.len(), indices.iter().sum::<i64>()));
         }
         let stats = w.batcher.stats()?;
         Ok(format!("{}, epoch {}, batch {}", epochs.join(" "), stats.epoch, stats.batch))
@@ -441,19 +472,19 @@ const OPERATIONS: &[(&str, Operation)] = &[
         w.batcher.seek(number(&a[0]), number(&a[1]))?;
         Ok(format!("{} {}", w.batcher.stats()?.epoch, w.batcher.stats()?.batch))
     }),
-    ("batcher.resume", |w, _| Ok(w.batcher.resume(&w.trainer).map(|()| String::new())?)),
+    ("batcher.resume", |w, _| fails(w.batcher.resume(&w.trainer))),
     ("batcher.resume_other", |w, _| {
         let mut data = Vec::new();
         w.trainer.save(&mut data, &w.batcher)?;
         let trainer = Trainer::resume(&w.context, &data, None)?;
         let mut other = Batcher::new(&w.corpus, &w.tokenizer, &config_with(&[("data.seed", "9")]))?;
-        Ok(other.resume(&trainer).map(|()| String::new())?)
+        fails(other.resume(&trainer))
     }),
     ("batcher.max_tokens", |w, a| {
         let few = config_with(&[("data.max_tokens", text(&a[0]))]);
-        Ok(Batcher::new(&w.corpus.subset(&[0])?, &w.tokenizer, &few).map(|_| String::new())?)
+        fails(Batcher::new(&w.corpus.subset(&[0])?, &w.tokenizer, &few))
     }),
-    ("batcher.no_tokenizer", |w, _| Ok(Batcher::new(&w.corpus, None, &w.config).map(|_| String::new())?)),
+    ("batcher.no_tokenizer", |w, _| fails(Batcher::new(&w.corpus, None, &w.config))),
     ("batch", |w, a| {
         let batch = Batch::new(numbers(&a[0]), numbers(&a[1]))?;
         Ok(w.decoder.decode(&batch)?.len().to_string())
@@ -495,9 +526,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
         weights.set("model.weights", text(&a[0]))?;
         Ok(format!("{:?}", w.model.copy(None, &weights)?.tensors()[0].number_type).to_lowercase())
     }),
-    ("model.train_quantized", |w, _| {
-        Ok(Trainer::new(&w.model.copy_with_weights(NumberType::Int8)?, None).map(|_| String::new())?)
-    }),
+    ("model.train_quantized", |w, _| fails(Trainer::new(&w.model.copy_with_weights(NumberType::Int8)?, None))),
     ("model.average", |w, a| {
         let (before, mut files) = (w.model.read_tensor(0)?, Vec::new());
         for _ in 0..number(&a[0]) {
@@ -510,7 +539,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
         let stats = w.trainer.step(&one_pair(&a[0], &a[1])?)?;
         Ok(format!("{} {:?}", stats.step, stats.outcome).to_lowercase())
     }),
-    ("train.no_batch", |w, _| Ok(w.trainer.step_all(&[]).map(|_| String::new())?)),
+    ("train.no_batch", |w, _| fails(w.trainer.step_all(&[]))),
     ("train.progress", |w, _| {
         let batch = w.batch();
         Call::new().progress(|_| ControlFlow::Continue(())).run(|| {
@@ -529,12 +558,12 @@ const OPERATIONS: &[(&str, Operation)] = &[
         }
         same(w.trainer.update()? == whole)
     }),
-    ("train.update", |w, _| Ok(w.trainer.update().map(|_| String::new())?)),
-    ("train.gradient", |w, _| Ok(read_gradient(&mut w.trainer, 0).map(|_| String::new())?)),
+    ("train.update", |w, _| fails(w.trainer.update())),
+    ("train.gradient", |w, _| fails(read_gradient(&mut w.trainer, 0))),
     ("train.save_pending", |w, _| {
         let batch = w.batch();
         w.trainer.accumulate(&batch)?;
-        Ok(w.trainer.save(&mut Vec::new(), None).map(|()| String::new())?)
+        fails(w.trainer.save(&mut Vec::new(), None))
     }),
     ("train.nonfinite", |w, _| {
         for (index, info) in w.model.tensors().iter().enumerate().filter(|(_, info)| info.shape.len() > 1) {
@@ -543,7 +572,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
         let before = w.batcher.stats()?;
         let outcome = w.trainer.next_step(&mut w.batcher);
         assert_eq!((w.trainer.step_count(), w.batcher.stats()?), (0, before));
-        Ok(outcome.map(|_| String::new())?)
+        fails(outcome)
     }),
     ("train.resume", |w, a| {
         let data = saved(w, b"checkpoint");
@@ -654,11 +683,11 @@ const OPERATIONS: &[(&str, Operation)] = &[
     }),
     ("attention.sources_only", |w, _| {
         let pair = one_pair(b"5 1", b"")?;
-        Ok(attention_weights(&mut w.decoder, &pair, AttentionKind::Decoder, 0).map(|_| String::new())?)
+        fails(attention_weights(&mut w.decoder, &pair, AttentionKind::Decoder, 0))
     }),
     ("attention.two_pairs", |w, _| {
         let pairs = Batch::from_id_pairs([[5, 1]; 2], [[6, 1]; 2])?;
-        Ok(attention_weights(&mut w.decoder, &pairs, AttentionKind::Cross, 0).map(|_| String::new())?)
+        fails(attention_weights(&mut w.decoder, &pairs, AttentionKind::Cross, 0))
     }),
     ("cancel.before", cancelled_before),
     ("cancel.many", |w, a| {
@@ -691,7 +720,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
             outcome
         });
         w.decoder.translate(&["one"])?.best(0)?;
-        Ok(outcome.map(|()| String::new())?)
+        fails(outcome)
     }),
     ("cancel.within", |w, a| {
         let token = CancelToken::new();
@@ -718,13 +747,13 @@ const OPERATIONS: &[(&str, Operation)] = &[
             Ok(())
         });
         assert_eq!(w.trainer.step_count(), 3);
-        Ok(outcome.map(|()| String::new())?)
+        fails(outcome)
     }),
     ("deadline", |w, a| {
         if a[0] == b"score" {
             let batch = Batch::from_id_pairs(vec![[5, 6, 7, 1]; 20000], vec![[5, 6, 7, 1]; 20000])?;
             let soon = Call::new().deadline(Duration::from_millis(1));
-            return Ok(soon.run(|| w.decoder.score(&batch)).map(|_| String::new())?);
+            return fails(soon.run(|| w.decoder.score(&batch)));
         }
         let soon = Call::new().deadline(Duration::from_millis(50));
         let late = statuses(&soon.run(|| slow_translation(&mut w.decoder, None))?);
@@ -759,7 +788,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
         }));
         w.decoder.translate(&["one"])?.best(0)?;
         match outcome {
-            Ok(outcome) => Ok(outcome.map(|()| String::new())?),
+            Ok(outcome) => fails(outcome),
             Err(panic) => Err(Failure("RAISED".into(), panic.downcast_ref::<&str>().expect("a text").to_string())),
         }
     }),

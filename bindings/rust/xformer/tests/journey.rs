@@ -4,10 +4,7 @@
 
 mod support;
 
-use std::ops::ControlFlow;
-
 use support::*;
-use xformer::experimental::*;
 use xformer::*;
 
 #[test]
@@ -83,41 +80,6 @@ fn beam_scores_and_evaluation_agree() {
 }
 
 #[test]
-fn the_tokenizer() {
-    let (w, folder) = (World::new(), Folder::new());
-    let ids = w.tokenizer.encode("one two").expect("ids");
-    let framed = w.model.encode(Side::Source, " one two ", None).expect("ids");
-    assert_eq!(framed, [&ids[..], &[END]].concat());
-    let info = w.tokenizer.info();
-    assert_eq!((&*info.kind, info.start_token, info.end_token), ("bpe", START, END));
-    let side = w.tokenizer.side(Side::Target).expect("a tokenizer");
-    assert_eq!((side.encode("one two"), side.info()), (Ok(ids.clone()), info));
-    assert_eq!(w.tokenizer.decode(&ids).expect("a text"), "one two");
-    assert_eq!(w.tokenizer.decode(&[START, END]).expect("a text"), "");
-    assert_eq!(w.tokenizer.piece(START).expect("a name"), "<s>");
-    assert_eq!(w.tokenizer.piece(2 + 0x41).expect("a name"), "A");
-    assert!(w.tokenizer.encode("").expect("no ids").is_empty() && w.tokenizer.info().vocab_size > 258);
-    w.tokenizer.save(folder.join("tokenizer.json")).expect("saved");
-    let loaded = Tokenizer::load(&w.context, folder.join("tokenizer.json")).expect("a tokenizer");
-    assert_eq!(
-        (loaded.encode("one two").expect("ids"), loaded.info().vocab_size),
-        (ids, w.tokenizer.info().vocab_size)
-    );
-
-    // Normalization makes 33 bytes of these 3; the first buffers are too small for them.
-    let long = "\u{fdfa}".repeat(50);
-    let ids = w.tokenizer.encode(&long).expect("ids");
-    assert!(ids.len() > long.len() + 16);
-    assert_eq!(w.tokenizer.decode(&ids).expect("a text").chars().count(), 50 * 18);
-
-    // Without normalization, all bytes are kept.
-    let raw = config_with(&[("tokenizer.normalization", "none"), ("tokenizer.invalid_utf8", "replace")]);
-    let raw = Tokenizer::train(&w.context, &w.corpus, &raw).expect("a tokenizer");
-    assert_eq!(raw.decode(&[2 + 0xff]).expect("a text"), "\u{fffd}");
-    assert_eq!(raw.decode_bytes(&[2 + 0xff]).expect("bytes"), [0xff]);
-}
-
-#[test]
 fn a_tokenizer_with_a_piece_longer_than_the_first_buffer() {
     let word = "abcdefghij".repeat(10);
     let context = Context::new(&config()).expect("a context");
@@ -127,88 +89,6 @@ fn a_tokenizer_with_a_piece_longer_than_the_first_buffer() {
     let last = tokenizer.info().vocab_size - 1;
     assert!(tokenizer.piece(last).expect("a name").ends_with(&word));
     assert_eq!(tokenizer.decode(&[last]).expect("a text").trim(), word);
-}
-
-#[test]
-fn options_prefixes_and_constraints_of_a_call() {
-    let mut w = World::new();
-    w.train(30);
-    let free = all(&w.decoder.translate(&sources()).expect("hypotheses"));
-
-    // A prefix, as text and as ids, and options of the call.
-    let mut config = Config::new().expect("a config");
-    config.set("decode.min_tokens", 4).and_then(|c| c.set("decode.n_best", 2)).expect("options");
-    let beginning = w.tokenizer.encode("vier").expect("ids");
-    let params = DecodeParams::new().config(&config).prefixes(["vier"; 12]);
-    let found = w.decoder.translate_with(&sources(), params).expect("hypotheses");
-    for hypothesis in found.iter().flat_map(|sentence| sentence.expect("hypotheses")) {
-        assert!(hypothesis.ids.starts_with(&beginning) && hypothesis.ids.len() >= 4, "{:?}", hypothesis);
-    }
-    assert!(found.iter().all(|sentence| sentence.expect("hypotheses").len() == 2));
-    let batch = Batch::from_texts(&w.model, sources(), None).expect("a batch");
-    let params = DecodeParams::new().config(&config).prefix_ids(vec![&beginning; 12]);
-    assert_eq!(all(&w.decoder.decode_with(&batch, params).expect("hypotheses")), all(&found));
-    let some = DecodeParams::new().prefixes(["", "vier"]);
-    let some = all(&w.decoder.translate_with(&sources()[..2], some).expect("hypotheses"));
-    assert!(some[0] == free[0] && some[1][0].0.starts_with(&beginning));
-
-    // The same with a constraint, which borrows local variables.
-    let mut steps = 0;
-    let size = w.tokenizer.info().vocab_size;
-    let constraint = Constraint::new(|partials| {
-        steps += 1;
-        for partial in partials {
-            assert!(partial.sentence < 12 && partial.remaining >= 1 && partial.vocab_size == size);
-            assert!(partial.allows(END) && partial.allows(size - 1));
-            match beginning.get(partial.ids.len()) {
-                Some(id) => partial.allow_only([*id]),
-                None if partial.ids.len() < 3 => partial.forbid(END),
-                None => partial.allow(END),
-            }
-        }
-        ControlFlow::Continue(())
-    });
-    let params = DecodeParams::new().constraint(constraint);
-    let found = w.decoder.translate_with(&sources(), params).expect("hypotheses");
-    for hypothesis in found.iter().flat_map(|sentence| sentence.expect("hypotheses")) {
-        assert!(hypothesis.ids.starts_with(&beginning) && hypothesis.ids.len() >= 3, "{:?}", hypothesis);
-    }
-    assert!(steps > 2);
-
-    // No token may follow: the log-probability is minus infinity.
-    let nothing = DecodeParams::new().constraint(Constraint::new(|partials| {
-        partials.iter_mut().for_each(|partial| partial.allow_only([]));
-        ControlFlow::Continue(())
-    }));
-    let found = w.decoder.translate_with(&["one"], nothing).expect("a hypothesis");
-    let best = found.best(0).expect("a hypothesis");
-    assert_eq!((best.finished, best.log_probability), (false, f64::NEG_INFINITY));
-    assert_eq!(all(&w.decoder.translate(&sources()).expect("hypotheses")), free);
-}
-
-#[test]
-fn attention() {
-    let mut w = World::new();
-    w.train(10);
-    let pair = Batch::from_text_pairs(&w.model, [("one two three", "eins zwei")], None).expect("a batch");
-    let (source, target) = (pair.src_ids().len(), pair.tgt_ids().expect("a target").len());
-    for (kind, queries, keys) in [
-        (AttentionKind::Encoder, source, source),
-        (AttentionKind::Decoder, target, target),
-        (AttentionKind::Cross, target, source),
-    ] {
-        let found = attention_weights(&mut w.decoder, &pair, kind, 0).expect("weights");
-        assert_eq!(
-            (found.heads, found.queries, found.keys, found.values.len()),
-            (2, queries, keys, 2 * queries * keys)
-        );
-        for (head, query) in (0..2).flat_map(|head| (0..queries).map(move |query| (head, query))) {
-            let row = found.row(head, query);
-            assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{:?}", row);
-            let ahead = row.iter().skip(query + 1).sum::<f32>();
-            assert!(kind != AttentionKind::Decoder || ahead == 0.0, "{:?}", row);
-        }
-    }
 }
 
 #[test]
@@ -255,22 +135,6 @@ fn batches() {
     let w = World::new();
     let texts = Batch::from_text_pairs(&w.model, PAIRS, None).expect("a batch");
     assert_eq!(texts.target(6), Some(&*w.model.encode(Side::Target, "zwei", None).expect("ids")));
-}
-
-#[test]
-fn parameters() {
-    let w = World::new();
-    let info = &w.model.tensors()[0];
-    let mut values = w.model.read_tensor(0).expect("values");
-    assert_eq!((values.len(), info.number_type), (info.size(), NumberType::Fp32));
-    assert_eq!(info.shape, [w.tokenizer.info().vocab_size as usize, 16]);
-    assert!(!info.name.is_empty());
-    values[3] = 0.5;
-    w.model.write_tensor(0, &values).expect("written");
-    let mut again = vec![0.0; values.len()];
-    w.model.read_tensor_into(0, &mut again).expect("values");
-    assert_eq!(again, values);
-    assert_eq!(w.decoder.model().read_tensor(0), Ok(values));
 }
 
 #[test]

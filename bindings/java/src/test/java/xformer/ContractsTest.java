@@ -126,6 +126,10 @@ public class ContractsTest {
         return equal ? "equal" : "different";
     }
 
+    private static String truth(boolean value) {
+        return value ? "True" : "False";
+    }
+
     private static String words(TokenizerInfo i) {
         return i.kind() + " " + i.vocabSize() + " " + i.startToken() + " " + i.endToken();
     }
@@ -181,8 +185,10 @@ public class ContractsTest {
                 return "" + Tokenizer.load(w.context, source, new Call()).info().vocabSize();
             case "inspect":
                 ModelSummary s = Model.inspect(w.context, source, Map.of());
-                return (s.vocabSize() + " " + s.step() + " " + s.hasTokenizer() + " " + s.weights())
-                        .toLowerCase(Locale.ROOT);
+                boolean ordered = s.fileBytes() < s.decodeBytes() && s.decodeBytes() < s.trainBytes();
+                return s.parameters() + " parameters, " + s.vocabSize() + " ids, step " + s.step() + ", tokenizer "
+                        + truth(s.hasTokenizer()) + ", " + s.weights().name().toLowerCase(Locale.ROOT)
+                        + (ordered ? ", ordered" : "");
             default:
                 return Model.load(w.context, source).config().getString("model.vocab_size");
         }
@@ -354,6 +360,16 @@ public class ContractsTest {
         });
         add("context.backends", (w, a) ->
                 w.context.backends().stream().filter(b -> b.state() == BackendState.ACTIVE).count() + " active");
+        add("context.memory", (w, a) -> {
+            MemoryStats m = w.context.memory();
+            boolean counted = m.peak() >= m.current() && m.current() > 0 && m.allocations() > 0;
+            return "budget " + m.budget() + ", " + truth(counted);
+        });
+        add("version", (w, a) -> {
+            int number = Xformer.versionNumber();
+            String text = (number >> 16) + "." + (number >> 8 & 0xFF) + "." + (number & 0xFF);
+            return truth(text.equals(Xformer.version()) && !Xformer.buildInfo().isEmpty());
+        });
         add("context.gather", (w, a) ->
                 "" + Experimental.allGather(w.context, Long.parseLong(a[0]), new Call())[0]);
         refused("context.budget", (w, a) -> {
@@ -426,7 +442,8 @@ public class ContractsTest {
         });
         add("corpus.lines", (w, a) -> {
             CorpusStats s = Corpus.open(w.context, Files.writeString(row.resolve("lines"), a[0])).stats();
-            return "lines " + s.lines() + ", kept " + s.kept() + ", bad columns " + s.badColumns();
+            return "lines " + s.lines() + ", kept " + s.kept() + ", bad columns " + s.badColumns() + ", empty "
+                    + s.emptySide() + ", NUL " + s.nulByte();
         });
         add("corpus.parallel", (w, a) -> {
             Path source = Files.writeString(row.resolve("source"), a[0]);
@@ -440,8 +457,11 @@ public class ContractsTest {
             List<String> epochs = new ArrayList<>();
             while (epochs.size() < Integer.parseInt(a[0])) {
                 int sentences = 0;
-                for (Batch batch : w.batcher) sentences += batch.size();
-                epochs.add("" + sentences);
+                long indices = 0;
+                for (Batch batch : w.batcher) {
+                    for (int i = 0; i < batch.size(); ++i, ++sentences) indices += batch.pairIndex().get(i);
+                }
+                epochs.add(sentences + " (" + indices + ")");
             }
             BatcherStats s = w.batcher.stats();
             return String.join(" ", epochs) + ", epoch " + s.epoch() + ", batch " + s.batch();
@@ -877,7 +897,8 @@ public class ContractsTest {
             boolean fits = columns[2].equals("OK") ? expected.equals(found.value())
                     : Arrays.stream(expected.split(" & ")).allMatch(found.value()::contains);
             if (!found.status().equals(columns[2]) || !fits) {
-                failures.add(String.join(" ", columns[0], columns[1], found.toString(), "expected", columns[2], expected));
+                failures.add(columns[0] + " " + columns[1] + ": " + found + ", expected " + columns[2] + " "
+                        + expected);
             }
         }
         assertTrue(String.join("\n", failures), failures.isEmpty());

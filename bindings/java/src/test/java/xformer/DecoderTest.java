@@ -4,17 +4,14 @@ package xformer;
 import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
-import static org.junit.Assert.assertNotEquals;
 import static org.junit.Assert.assertSame;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.Test;
-import xformer.Experimental.AttentionKind;
 
 public class DecoderTest extends WorldTest {
     private List<Translation> constrained(Experimental.Constraint constraint) {
@@ -82,59 +79,6 @@ public class DecoderTest extends WorldTest {
         World.refused(Status.CANCELLED,
                 () -> w.decoder.translate(World.SOURCES, cancels, new Call().cancel(token)));
         assertEquals(1, w.decoder.translate(List.of("one")).size());
-    }
-
-    @Test
-    public void prefixes() {
-        w.train(60);
-        List<String> texts = List.of("one two three", "four one", "two");
-        List<String> begins = List.of("vier", "", "zwei drei");
-        List<Translation> begun = w.decoder.translate(texts, new DecodeParams().prefixes(begins));
-        assertEquals(begun.get(1), w.decoder.translate(texts).get(1));
-        List<int[]> ids = begins.stream().map(w.tokenizer::encode).toList();
-        for (int i = 0; i < texts.size(); ++i) {
-            assertTrue(begun.get(i).text(), begun.get(i).text().startsWith(begins.get(i)));
-            assertArrayEquals(ids.get(i), Arrays.copyOf(begun.get(i).best().ids(), ids.get(i).length));
-        }
-        Batch batch = Batch.fromTexts(w.model, texts);
-        assertEquals(begun, w.decoder.decode(batch, new DecodeParams().prefixIds(ids)));
-        DecodeParams tooFew = new DecodeParams().prefixes(List.of("one"));
-        for (DecodeParams wrong : List.of(tooFew, new DecodeParams().prefixIds(ids))) {
-            assertThrows(IllegalArgumentException.class, () -> w.decoder.translate(texts, wrong));
-        }
-    }
-
-    @Test
-    public void attentionWeights() {
-        Batch pair = Batch.fromTexts(w.model, List.of("one two three"), List.of("eins zwei"));
-        int src = pair.srcIds().remaining();
-        int tgt = pair.tgtIds().remaining();
-        int[][] shapes = {{src, src}, {tgt, tgt}, {tgt, src}};
-        for (AttentionKind kind : AttentionKind.values()) {
-            float[][][] weights = Experimental.attentionWeights(w.decoder, pair, kind, 0);
-            assertEquals(2, weights.length);
-            for (float[][] head : weights) {
-                assertEquals(shapes[kind.ordinal()][0], head.length);
-                for (int query = 0; query < head.length; ++query) {
-                    assertEquals(shapes[kind.ordinal()][1], head[query].length);
-                    double sum = 0;
-                    for (float weight : head[query]) sum += weight;
-                    assertEquals(1, sum, 1e-5);
-                    for (int key = query + 1; kind == AttentionKind.DECODER && key < head.length; ++key) {
-                        assertEquals(0, head[query][key], 0);
-                    }
-                }
-            }
-            int last = weights[0].length - 1;
-            assertNotEquals(weights[0][last][0], weights[1][last][0], 0);
-        }
-        World.refused(Status.OUT_OF_RANGE,
-                () -> Experimental.attentionWeights(w.decoder, pair, AttentionKind.CROSS, 1));
-        World.refused(Status.OUT_OF_RANGE,
-                () -> Experimental.attentionWeights(w.decoder, pair, AttentionKind.CROSS, -1));
-        Batch two = Batch.fromTexts(w.model, World.SOURCES, World.TARGETS);
-        World.refused(Status.INVALID_ARGUMENT,
-                () -> Experimental.attentionWeights(w.decoder, two, AttentionKind.CROSS, 0));
     }
 
     @Test

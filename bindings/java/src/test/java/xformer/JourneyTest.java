@@ -107,22 +107,4 @@ public class JourneyTest extends WorldTest {
         w.train(0);
         assertEquals(5, w.trainer.steps());
     }
-
-    @Test
-    public void aFailedStepKeepsItsBatch() {
-        w.train(3);
-        BatcherStats before = w.batcher.stats();
-        float[] huge = new float[w.model.tensors().get(0).size()];
-        float[] good = w.model.read(0);
-        Arrays.fill(huge, 3e38f);
-        w.model.write(0, huge);
-        World.refused(Status.NONFINITE, () -> w.train(100));
-        assertEquals(before, w.batcher.stats());
-        assertEquals(3, w.trainer.steps());
-        w.model.write(0, good);
-        assertEquals(StepStats.Outcome.UPDATED, w.trainer.next(w.batcher).orElseThrow().outcome());
-        while (w.trainer.next(w.batcher).isPresent()) {} // to the end of the epoch
-        assertEquals(before.epoch() + 1, w.batcher.stats().epoch());
-        assertEquals(0, w.batcher.stats().batch());
-    }
 }

@@ -18,11 +18,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.NoSuchElementException;
-import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.Test;
 
@@ -213,35 +210,6 @@ public class PartsTest extends WorldTest {
             assertTrue(error.getMessage(), error.getMessage().contains("UTF-8"));
             assertThrows(IllegalArgumentException.class, () -> w.config.put("model.norm", half));
         }
-    }
-
-    @Test
-    public void batcher() {
-        List<Batch> first = new ArrayList<>();
-        List<Batch> second = new ArrayList<>();
-        w.batcher.forEach(first::add);
-        w.batcher.forEach(second::add);
-        for (List<Batch> epoch : List.of(first, second)) {
-            Set<Long> seen = new HashSet<>();
-            for (Batch batch : epoch) {
-                for (int i = 0; i < batch.size(); ++i) assertTrue(seen.add(batch.pairIndex().get(i)));
-            }
-            assertEquals(World.PAIRS.size(), seen.size());
-        }
-        BatcherStats stats = w.batcher.stats();
-        assertEquals(2, stats.epoch());
-        assertEquals(World.PAIRS.size(), stats.pairs());
-        w.batcher.seek(0, 1);
-        Batch again = w.batcher.next().orElseThrow();
-        assertEquals(first.get(1).srcIds(), again.srcIds());
-        assertEquals(first.get(1).tgtOffsets(), again.tgtOffsets());
-        assertEquals(first.get(1).pairIndex(), again.pairIndex());
-        String text = w.tokenizer.decode(again.srcIds().slice(0, (int) again.srcOffsets().get(1)));
-        assertEquals(World.PAIRS.get((int) again.pairIndex().get(0)).source(), text);
-        assertThrows(java.nio.ReadOnlyBufferException.class, () -> again.srcIds().put(0, 1));
-        assertThrows(NoSuchElementException.class, () -> {
-            for (var i = w.batcher.iterator();;) i.next();
-        });
     }
 
     @Test
