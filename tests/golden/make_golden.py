@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes NAME.safetensors for each of CONFIGS: what reference.py says of tiny models of all kinds.
+"""Writes NAME.safetensors for each of CONFIGS: the results of reference.py for tiny models of all kinds.
 
 Needed only to make the files anew, never to run the tests: pip install torch; ./make_golden.py [folder [NAME ...]]
 Everything is computed in float64 and stored as fp32, so the reference's own error is one rounding. The script refuses

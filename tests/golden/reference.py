@@ -1,7 +1,7 @@
 """The Transformer of Vaswani et al. 2017 in plain PyTorch, one sentence at a time, in float64.
 
-It exists to disagree with the library: it shares no code with it, pads nothing, caches nothing and fuses nothing, and
-follows the paper's equations in the order of the text. make_golden.py stores what it computes. Names and shapes of
+It is an independent check of the library: it shares no code with it, has no padding, caches, or fused operations, and
+follows the equations of the paper in the order of the text. make_golden.py stores its results. Names and shapes of
 parameters are those of the library's model file; options are its option keys (lib/core/option_table.cpp).
 
 SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CTranslate2 beside `xf_bench decode`: the same weights, the same sources.
+"""Measures decoding with CTranslate2, to compare with `xf_bench decode`: the same weights and sources.
 
     bench_decode.py convert MODEL.safetensors FOLDER [--quantization int8]
     bench_decode.py run FOLDER SOURCES [--beam 4] [--batch 1] [--inter 1] [--intra 2] [--compute float32|int8]

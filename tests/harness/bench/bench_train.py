@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times PyTorch's training step of the paper's base model on the CPU: the peer of `xf_bench train`.
+"""Measures a training step of the paper's base model in PyTorch on the CPU, to compare with `xf_bench train`.
 
     bench_train.py [--precision fp32|bf16] [--threads 2] [--sentences 128] [--tokens 32] [--warmup 2] [--steps 5]
                    [--chunked] [--compile]

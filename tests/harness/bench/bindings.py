@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the bindings' benchmark programs in turn and prints how they compare with C's. Called by bindings.sh.
+"""Runs the benchmark programs of the bindings alternately and compares them with that of C. Called by bindings.sh.
 
     bindings.py CYCLES ROUNDS MODEL SENTENCES WORK INSIDE NAME=COMMAND ...      the first NAME is the base
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch's side of a training comparison: the same initial weights, batches and hyper-parameters as `train_curve`.
+"""Trains in PyTorch with the same initial weights, batches, and hyperparameters as `train_curve`, to compare both.
 
     dump_batches train=T.tsv dev=D.tsv model=init.safetensors batches=T.bin dev_batches=D.bin count=2000 preset=base ...
     train_curve model=init.safetensors batches=T.bin dev_batches=D.bin every=100 [train.key=value ...]

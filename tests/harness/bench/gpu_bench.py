@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures training and decoding on a GPU beside PyTorch, in turn and in one run; a part of tests/gpu.sh.
+"""Measures training and decoding on a GPU, alternately with PyTorch in one run; part of tests/gpu.sh.
 
     gpu_bench.py --xf-bench BUILD/bin/xf_bench --log FILE [--seconds 300] [--rounds 3] [--no-torch] [--only TEXT]
     gpu_bench.py --xf-bench ... --log ... --warm 0/4       compiles PyTorch's side of a quarter of the cases

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks results that must be equal on a GPU, with the programs of users; part of tests/gpu.sh.
+"""Checks with the programs of users that results on a GPU are equal where they must be; part of tests/gpu.sh.
 
     gpu_checks.py BIN RESULTS [1]       BIN: the folder with translate and xf_bench; 1: tiny sizes, for an emulated GPU
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of what tests/gpu.sh found: the page OUT/gpu.md for docs/benchmarks/gpu.md, and a short form to read there.
+"""Creates tables of the results of tests/gpu.sh: the page OUT/gpu.md for docs/benchmarks/gpu.md, and a short form.
 
     gpu_report.py OUT [--short]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch's training step on a GPU, as fast as its user can make it: the peer of `xf_bench train`.
+"""Measures an optimized training step of PyTorch on a GPU, to compare with `xf_bench train`.
 
     gpu_torch.py [--size base|big|tiny] [--sentences 128] [--tokens 32] [--numbers bf16|autocast|fp32] [--eager]
                  [--device cuda:0|cpu] [--tiny] [--warmup 5] [--steps 20]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch's greedy and beam search on a GPU, as fast as its user can make it: the peer of `xf_bench decode`.
+"""Measures optimized greedy and beam search of PyTorch on a GPU, to compare with `xf_bench decode`.
 
     gpu_torch_decode.py [--size base|tiny] [--batch 32] [--beam 4] [--tokens 25] [--device cuda:0|cpu] [--tiny]
                         [--eager] [--warmup 2] [--steps 5]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A model of the size of OPUS-MT's, decoded by this library, CTranslate2 and transformers from the same weights.
+"""Measures decoding of a model of the size of OPUS-MT with this library, CTranslate2, and transformers, from the same
+weights.
 
     imported.py make FOLDER             a MarianMT of random weights (6 + 6 layers, d 512, V 58,101, swish), converted
     imported.py all FOLDER LOG [ROUNDS] every system in turn, one process each; prints report.py's tables

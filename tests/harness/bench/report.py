@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Makes Markdown tables of run.sh's raw lines "table TAB system TAB what TAB value". Needs Python's own library only.
+"""Creates Markdown tables from the raw lines of run.sh, "table TAB system TAB what TAB value". Needs only the standard
+library of Python.
 
     report.py LOG COMMIT THREADS ROUNDS
 
-Times are medians over all rounds and steps, with the smallest and the largest; tokens/s come from the median. A row
-whose runs shared the machine is marked: its numbers are not to be quoted.
+Times are medians over all rounds and steps, with minimum and maximum; tokens/s are computed from the median. Rows whose
+runs shared the machine are marked; their numbers must not be quoted.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -1,8 +1,8 @@
-"""The base Transformer as a PyTorch user would write it to be fast: the peer of bench_train.py and compare_training.py.
+"""The base Transformer as an optimized PyTorch model, for bench_train.py and compare_training.py.
 
-Fused q, k, v projections, scaled_dot_product_attention, one fused Adam, no work on paddings where a batch has none.
-Parameters carry the names of the library's model file, so that both sides can start from the same weights; q, k and v
-are rows of one matrix here and are split on the way in and out.
+Fused q, k, and v projections, scaled_dot_product_attention, one fused Adam, and no computation on padding if a batch
+has none. Parameters have the names of the library's model file, so that both sides can start from the same weights; q,
+k, and v are rows of one matrix here and are split when they are loaded and saved.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the quick suite of a build under a checker, one test after the other, and counts what the checker says.
+"""Runs the tests of the quick suite of a build one at a time under a checker, and counts its reports.
 
     suite.py FOLDER --targets                      what the suite needs built, one name of the build's a line
     suite.py FOLDER [OPTION...] [-- WRAPPER...]    runs each test, prefixed by WRAPPER

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run.py - changes the library in one place at random, and sees whether the tests notice; again and again.
+"""run.py - repeatedly changes the library in one random place and checks whether the tests detect the change.
 
     tests/harness/mutation/run.py [--count 200] [--seed N] [--jobs N] [--folder FOLDER]    from the beginning
     tests/harness/mutation/run.py --go-on                                                  with what an earlier run left

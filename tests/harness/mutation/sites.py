@@ -1,8 +1,8 @@
 """sites.py - where a source file can be changed, and how.
 
-A region is a piece of code that two texts may stand for: a statement, the condition of an if, a loop or an XF_CHECK, the
-value of a declaration. An edit is one small change in it. The sources are formatted by clang-format, so a binary
-operator has spaces on both sides, and a template's bracket, a pointer's star or a reference has not.
+A region is code that can have two variants: a statement, the condition of an if, a loop, or an XF_CHECK, or the value
+of a declaration. An edit is one small change in a region. The sources are formatted by clang-format, so a binary
+operator has spaces on both sides, unlike the bracket of a template, the star of a pointer, or a reference.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sites_test.py - what sites.py finds in a small source, and that every source that has mutants is understood.
+"""sites_test.py - checks that sites.py finds the sites of a small source and can parse every source that is mutated.
 
     tests/harness/mutation/sites_test.py ROOT
 

@@ -1,4 +1,4 @@
-"""suite.py - the tests of a build, each run alone: what it costs, which mutants it comes by, whether it passes.
+"""suite.py - runs each test of a build separately: its cost, the mutants that it executes, and whether it passes.
 
 SPDX-License-Identifier: Apache-2.0
 """

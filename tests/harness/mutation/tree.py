@@ -1,7 +1,8 @@
-"""tree.py - a copy of the sources with all mutants in it, and its build.
+"""tree.py - creates a copy of the sources that contains all mutants, and builds it.
 
-One build has every mutant, and XF_MUTANT chooses one when a program runs (mutant.h). A region that stands for a value
-becomes (on(17) ? (changed) : (as it was)), a statement { if (on(17)) changed else as it was }. Lines keep their numbers.
+One build contains every mutant; XF_MUTANT selects one when a program runs (mutant.h). A region with a value becomes
+(on(17) ? (changed) : (original)), and a statement becomes { if (on(17)) changed else original }. Line numbers do not
+change.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The C edge holds: no exception can leave a function of the API.
+"""Checks that no exception can leave a function of the API.
 
     edges.py LIB_FOLDER
 

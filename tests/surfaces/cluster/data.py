@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""data.py - makes what the engines translate, and compares what they made of it with what the program made.
+"""data.py - creates the data that the engines translate, and compares their output with that of the program.
 
     data.py make CORPUS.tsv LINES FOLDER       FOLDER/lines.txt, FOLDER/rows.parquet (two files)
     data.py compare FOLDER PLAIN OUTPUT        OUTPUT: a text file, a folder of Spark's part files, a folder of Parquet
 
-Among the lines are some that can't be translated. A row without a text, which a text file can't hold, only Parquet has.
+Some lines cannot be translated. Only the Parquet files have rows without a text, which text files cannot represent.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""files_test.py - what examples/cluster has, as far as it can be tested without a cluster and its engines.
+"""files_test.py - tests examples/cluster, except for what requires a cluster and its engines.
 
     files_test.py ROOT PROGRAM      PROGRAM: translate; the library by XFORMER_LIBRARY
 

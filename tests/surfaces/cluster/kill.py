@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""kill.py - runs a command, and kills one of the processes it started in the middle of its work.
+"""kill.py - runs a command and kills one of its processes while it works.
 
     kill.py GLOB COUNT NAME COMMAND...
 
-When COUNT files or folders are there that GLOB describes, one process below COMMAND whose command line has NAME in it
-gets SIGKILL. Ends as COMMAND does; with 99 when that ended before anything was killed.
+When COUNT files or folders match GLOB, sends SIGKILL to one descendant process of COMMAND whose command line contains
+NAME. Exits with the status of COMMAND, or with 99 if COMMAND ended before a process was killed.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""two_nodes.py - runs a command beside a Ray cluster of a head and two nodes on this machine, two processors each.
+"""two_nodes.py - starts a Ray cluster with a head and two nodes on this machine, two processors each, and runs a
+command.
 
     two_nodes.py COMMAND... [--address is added]
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""header_comments.py - what Doxygen can't ask for: each public item's comment says all that it must.
+"""header_comments.py - checks, beyond Doxygen, that the comment of each public item is complete.
 
     header_comments.py HEADER...
 
-Functions: @brief, @param with a direction for every parameter and none besides, @return unless void, @threads with one
-of the three words, @since. Every other named entity: @brief and @since; its members: a comment each.
+Functions: @brief, @param with a direction for every parameter and no others, @return unless void, @threads with one of
+the three rules, and @since. Every other named entity: @brief and @since, and a comment for each member.
 
 SPDX-License-Identifier: Apache-2.0
 """

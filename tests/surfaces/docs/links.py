@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""links.py - what the Markdown pages name is there: links, anchors, functions, options, files. And docs/ops names every
-operation.
+"""links.py - checks that the links, anchors, functions, options, and files that the Markdown pages name exist, and that
+docs/ops names every operation.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -1,4 +1,5 @@
-"""pages.py - what the tests of this folder share: the repository's Markdown pages, their code blocks, links, headings.
+"""pages.py - shared code of the tests in this folder: the Markdown pages of the repository with their code blocks,
+links, and headings.
 
 A code block of a guide is marked by a comment on the line above it, which no reader sees:
 
