@@ -4,7 +4,7 @@
 //     diff_x = d act'(x) y         diff_y = d act(x)         d = mask * diff_dst         diff_bias += column sums
 //
 // Forward: one warp per 256 columns of a row, eight columns per thread. Backward: one block per 256 columns x 256 rows,
-// which also computes the column sums as in column_sums.cuh if diff_bias is given.
+// which also computes the column sums as in column_sums.cuh if diff_bias is not NULL.
 //
 // Phi(x) is erfc(-x / sqrt 2) / 2. The rounding error of the argument would cause a relative error of 1e-5 in the tail
 // at -13; it is corrected with the derivative of erfc. Where the other factor vanishes, x is limited to +-20 (GELU) or

@@ -22,7 +22,7 @@ namespace xf::cuda {
 constexpr int kOther = 32;  // rows per tile of the other side
 constexpr float kLog2E = 1.4426950408889634f;
 
-// xf_attention in the form that the kernels use. Query i sees keys i - before .. i + after.
+// xf_attention in the form that the kernels use. Query i attends to keys i - before .. i + after.
 template <class T>
 struct Attention {
     const int32_t *q_begin, *q_len, *k_begin, *k_len;

@@ -5,8 +5,8 @@
 // current and restores the previous one at its end. If no context was current, none is current afterwards; selecting
 // device 0 instead would create a context on a GPU that the program does not use.
 //
-// A forked child has its parent's handles but none of its contexts, so CUDA must not be called with them. What is freed
-// in a child is therefore freed only on the host; the memory of the GPU belongs to the parent.
+// A forked child has its parent's handles but none of its contexts, so CUDA must not be called with them. Freeing an
+// object in a child therefore frees only host memory; the memory of the GPU belongs to the parent.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -12,7 +12,7 @@
 // usual. The emulation (tests/harness/cuda_host) fails if a thread ends or reaches a barrier without having waited, and
 // makes device memory inaccessible to threads that have not waited.
 //
-// xf_device::dependent_launch says whether dependent launches are used. If not, or on an older GPU,
+// xf_device::dependent_launch is true if dependent launches are used. If not, or on an older GPU,
 // begin_after_previous() has no effect.
 //
 // SPDX-License-Identifier: Apache-2.0

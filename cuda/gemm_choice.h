@@ -2,10 +2,10 @@
 //
 // The goal is that the same call always gives the same bits. cuBLASLt documents equal bits for the same algorithm, GPU
 // model, and exclusive workspace, so the algorithm must be a function of the call:
-// - It is the first one that the heuristic returns, and is cached in a table. The heuristic sees types, shape,
-//   epilogue, and row distances, but no addresses: the alignment that it is given is derived from the row distances.
-// - The number of rows that are computed or summed over changes with every training batch. The heuristic is given this
-//   number rounded up to five significant bits, so the table stays small and a batch rarely needs a new choice.
+// - It is the first one that the heuristic returns, and is cached in a table. The heuristic receives types, shape,
+//   epilogue, and row distances, but no addresses: the alignment that it receives is derived from the row distances.
+// - The number of rows that are computed or summed over changes with every training batch. The heuristic receives this
+//   number rounded up to five significant bits, so the table remains small and a batch rarely needs a new choice.
 // - Partial sums of a split along K are added in a separate step, from the workspace, in fp32; never in place.
 // - row_invariant: the algorithm is requested for 256 rows without a split of K ("in one sequence"), must accept a list
 //   of other row counts (as far as these give matrices of fewer than 2^31 elements), and is then used for every M. The

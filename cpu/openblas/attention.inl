@@ -98,7 +98,7 @@ struct Range {
     int64_t begin, end;
 };
 
-// The keys that query i of a sentence sees; empty if there are none.
+// The keys that query i of a sentence attends to; empty if there are none.
 XF_INLINE Range visible(const xf_attention &a, int64_t i, int64_t keys) {
     Range r{0, keys};
     if (a.window > 0) {

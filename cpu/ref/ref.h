@@ -1,8 +1,7 @@
 // The reference backend: plain loops, linked into the core.
 //
-// It is the oracle that tests compare every other backend with, and the fallback that makes the library work, slowly,
-// without any plugin. Of the library it includes only plugin_abi.h and the headers of lib/core for random numbers,
-// 16-bit floats, and int8.
+// The tests compare every other backend with it. Without any plugin, the library uses it, although it is slow. Of the
+// library it includes only plugin_abi.h and the headers of lib/core for random numbers, 16-bit floats, and int8.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

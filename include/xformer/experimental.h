@@ -222,8 +222,9 @@ enum {
 /**
  * @brief Computes the attention weights of one layer for one pair, as in Figures 3 to 5 of the paper. No dropout.
  *
- * The target is given, for example that of a hypothesis with its end symbol. Decoder position i holds the token before
- * target token i (the start symbol at 0) and predicts target token i. Each row sums to 1; masked keys have weight 0.
+ * The target is part of the pair, for example the ids of a hypothesis with the end symbol. Decoder position i holds the
+ * token before target token i (the start symbol at 0) and predicts target token i. Each row sums to 1; masked keys have
+ * weight 0.
  *
  * @param decoder [in,out] the decoder
  * @param pair [in] a batch of one sentence, source and target with their end symbols

@@ -236,9 +236,8 @@ XF_API xf_status xf_trainer_copy_average(const xf_trainer *trainer, const xf_cal
  * batcher.
  *
  * xf_model_load() can also read the file. With several ranks, all make this call, and rank 0 writes the file that a
- * single process would write, with the position of its own batcher; the other ranks pass the same sink but do not
- * write. Any number of ranks that divides "train.shards" can resume from it. If rank 0 fails, the others return
- * XF_ERROR_PEER.
+ * single process would write, with the position of its batcher; the other ranks pass the same sink but do not write.
+ * Any number of ranks that divides "train.shards" can resume from it. If rank 0 fails, the others return XF_ERROR_PEER.
  *
  * @param trainer [in] the trainer
  * @param batcher [in] its position is saved; NULL: none

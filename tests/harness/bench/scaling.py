@@ -103,7 +103,7 @@ def text(value):
 
 def places():
     for model in MODELS:
-        yield model, "InfiniBand", 8, "NVLink alone"
+        yield model, "InfiniBand", 8, "only NVLink"
         for network in NETWORKS:
             for ranks in (64, 512):
                 yield model, network, ranks, network
