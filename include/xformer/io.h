@@ -71,8 +71,8 @@ typedef struct xf_source {
  * @brief The destination of a file to save. Only the members of the selected kind are used.
  *
  * A path is replaced atomically. After an error or a crash, the old file is intact (xf_model_save() describes one
- * exception). After a success, it remains as "<path>.prev". The other kinds are written in place; their content is
- * undefined after an error.
+ * exception). After success, the old file remains as "<path>.prev". The other kinds are written in place; their content
+ * is undefined after an error.
  *
  * @since 0.1
  */

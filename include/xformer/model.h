@@ -61,8 +61,8 @@ XF_API xf_status xf_model_create(xf_context *context, const xf_tokenizer *tokeni
  * Everything is validated before it is used: sizes, shapes, names, the checksum over all bytes, and that all numbers
  * are finite. From a checkpoint, the model is loaded and the optimizer's state is ignored.
  *
- * Reads "model.weights": the type of the matrices in memory. "same" keeps the type of the file, or fp32 (which is
- * logged) if the device cannot multiply with that type.
+ * Reads "model.weights": the type of the matrices in memory. "same" keeps the type of the file; if the device cannot
+ * multiply with that type, the matrices are converted to fp32, which is logged.
  *
  * @param context [in] the context
  * @param source [in] the bytes; not trusted
@@ -216,7 +216,8 @@ XF_API void xf_model_free(xf_model *model);
 XF_API const xf_config *xf_model_config(const xf_model *model);
 
 /**
- * @brief Returns the model's tokenizer. A batcher created with it adds the special tokens of this model to each text.
+ * @brief Returns the model's tokenizer. A batcher that is created with this tokenizer adds the special tokens of the
+ * model to each text.
  * @param model [in] the model
  * @return owned by the model, valid until it is freed; NULL if the model has none or model is not a model
  * @threads shared-read

@@ -1,4 +1,4 @@
-"""Functions outside the stability promise: constraints, attention weights, gradients, and ranks.
+"""Functions outside the stability guarantee: constraints, attention weights, gradients, and ranks.
 
 Everything in this module may change or disappear in any minor version.
 

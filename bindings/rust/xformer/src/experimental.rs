@@ -1,5 +1,5 @@
-//! Functions outside the stability promise: everything in this module may change or disappear in any minor version. It
-//! contains training in several processes, constraints on hypotheses, attention weights, and gradients.
+//! Functions outside the stability guarantee: everything in this module may change or disappear in any minor version.
+//! It contains training in several processes, constraints on hypotheses, attention weights, and gradients.
 //!
 //! # Ranks
 //!
