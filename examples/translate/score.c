@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "common.h"
@@ -141,6 +142,9 @@ static int score(struct scoring *scoring) {
     if (model != NULL && xf_decoder_create(model, scoring->config, &scoring->decoder, &err) != XF_OK) fail(&err);
     if (scoring->decoder != NULL) {
         scoring->scorer = model;
+        if (scoring->paths[0] == NULL && isatty(STDIN_FILENO) == 1)
+            fprintf(stderr, "%s on %s. Enter pairs: source TAB translation; Ctrl-D ends.\n", scoring->model,
+                    device_of(context));
         status = score_lines(scoring);
     }
     xf_decoder_free(scoring->decoder);

@@ -99,6 +99,13 @@ expect 1 "reading . failed: Is a directory" scores left .
 expect 1 "reading standard input failed: Is a directory" scores <.
 expect 2 "the file of the translations of 'left' is missing" scores left
 expect 2 "'c' is one argument too many" scores a b c
+typed() { # on a terminal
+    printf '\004' | timeout 60 script -qec "'$translate' score --model '$example/en-de.xf' --threads 1" /dev/null
+}
+if command -v script >/dev/null; then
+    expect 0 "" typed
+    holds "a terminal shows what to enter" grep -q 'Enter pairs: source TAB translation; Ctrl-D ends' stdout
+fi
 expect 0 "" "$translate" score --help
 holds "its options are listed" grep -q -- --normalize stdout
 
