@@ -95,11 +95,16 @@ func longName(err error) string {
 	return fmt.Sprint(err)
 }
 
-// need returns a value that every row has.
-func need[T any](value T, err error) T {
+// attempt ends an operation with an error; see perform.
+func attempt(err error) {
 	if err != nil {
 		panic(err)
 	}
+}
+
+// need returns a value, or ends the operation with the error.
+func need[T any](value T, err error) T {
+	attempt(err)
 	return value
 }
 
@@ -174,33 +179,19 @@ func (w *world) save(kind string, sink Sink) error {
 func (w *world) loaded(kind string, source Source) (string, error) {
 	switch kind {
 	case "checkpoint":
-		trainer, err := w.context.ResumeTrainer(background, source, nil)
-		if err != nil {
-			return "", err
-		}
-		return fmt.Sprint(trainer.Steps()), nil
+		return fmt.Sprint(need(w.context.ResumeTrainer(background, source, nil)).Steps()), nil
 	case "tokenizer":
-		tokenizer, err := w.context.LoadTokenizer(background, source)
-		if err != nil {
-			return "", err
-		}
-		return fmt.Sprint(tokenizer.Info().VocabSize), nil
+		return fmt.Sprint(need(w.context.LoadTokenizer(background, source)).Info().VocabSize), nil
 	case "inspect":
 		s, err := w.context.InspectModel(source, nil)
 		return fmt.Sprintf("%d parameters, %d ids, step %d, tokenizer %s, %v%s", s.Parameters, s.VocabSize, s.Step,
 			truth(s.HasTokenizer), s.Weights, map[bool]string{true: ", ordered"}[s.FileBytes < s.DecodeBytes &&
 				s.DecodeBytes < s.TrainBytes]), err
 	case "corpus":
-		corpus, err := w.context.OpenCorpus(background, string(source.(Path)), nil)
-		if err != nil {
-			return "", err
-		}
+		corpus := need(w.context.OpenCorpus(background, string(source.(Path)), nil))
 		return fmt.Sprint(corpus.Len()), nil
 	}
-	model, err := w.context.LoadModel(background, source, nil)
-	if err != nil {
-		return "", err
-	}
+	model := need(w.context.LoadModel(background, source, nil))
 	return w.vocabSize(model)
 }
 
@@ -241,10 +232,7 @@ func (w *world) sides(t *Tokenizer) string {
 }
 
 func roundTrip(tokenizer *Tokenizer, text string) (string, error) {
-	tokens, err := tokenizer.Encode(text)
-	if err != nil {
-		return "", err
-	}
+	tokens := need(tokenizer.Encode(text))
 	return tokenizer.Decode(tokens)
 }
 
@@ -317,16 +305,11 @@ func (w *world) usable() {
 // operations returns a value or an error.
 var operations = map[string]func(w *world, a []string) (string, error){
 	"config.set": func(w *world, a []string) (string, error) {
-		if err := w.config.Set(a[0], a[1]); err != nil {
-			return "", err
-		}
+		attempt(w.config.Set(a[0], a[1]))
 		return w.config.Text(a[0])
 	},
 	"config.preset": func(w *world, a []string) (string, error) {
-		config, err := NewConfig(a[0], nil)
-		if err != nil {
-			return "", err
-		}
+		config := need(NewConfig(a[0], nil))
 		return config.Text("model.d_model")
 	},
 	"config.copy": func(w *world, a []string) (string, error) {
@@ -347,10 +330,7 @@ var operations = map[string]func(w *world, a []string) (string, error){
 		return fmt.Sprintf("%.0f", score.Score), err
 	},
 	"context.create": func(w *world, a []string) (string, error) {
-		context, err := NewContext(options(a))
-		if err != nil {
-			return "", err
-		}
+		context := need(NewContext(options(a)))
 		return context.Info().Backend, context.Close()
 	},
 	"context.info": func(w *world, a []string) (string, error) {
@@ -424,9 +404,7 @@ var operations = map[string]func(w *world, a []string) (string, error){
 		sink := map[string]Sink{"path": w.file("file"), "bytes": ToBytes(&data), "file": ToFile(file),
 			"callback": ToWriter(file), "failing": ToWriter(failing{}), "nofolder": w.file("no/folder"),
 			"nul": Path("a\x00b")}[a[1]]
-		if err := w.save(a[0], sink); err != nil {
-			return "", err
-		}
+		attempt(w.save(a[0], sink))
 		if a[1] != "bytes" {
 			data = need(os.ReadFile(w.path("file")))
 		}
@@ -441,10 +419,7 @@ var operations = map[string]func(w *world, a []string) (string, error){
 	"tokenizer.decode": func(w *world, a []string) (string, error) { return w.tokenizer.Decode(ids(a[0])) },
 	"tokenizer.piece":  func(w *world, a []string) (string, error) { return w.tokenizer.Piece(ids(a[0])[0]) },
 	"model.encode": func(w *world, a []string) (string, error) {
-		tokens, err := w.model.Encode(sideNamed(a[0]), a[1], options(a[2:]))
-		if err != nil {
-			return "", err
-		}
+		tokens := need(w.model.Encode(sideNamed(a[0]), a[1], options(a[2:])))
 		text, err := w.tokenizer.Decode(tokens[:len(tokens)-1])
 		return fmt.Sprintf("%s + %d", text, tokens[len(tokens)-1]), err
 	},
@@ -460,10 +435,7 @@ var operations = map[string]func(w *world, a []string) (string, error){
 	},
 	"pair.model_encode": func(w *world, a []string) (string, error) {
 		model, _ := w.pairModel()
-		tokens, err := model.Encode(sideNamed(a[0]), a[1], nil)
-		if err != nil {
-			return "", err
-		}
+		tokens := need(model.Encode(sideNamed(a[0]), a[1], nil))
 		tokenizer := need(model.Tokenizer())
 		side := w.side(tokenizer, sideNamed(a[0]))
 		expected, err := side.Encode(a[1])
@@ -516,10 +488,7 @@ var operations = map[string]func(w *world, a []string) (string, error){
 	},
 	"corpus.pairs": func(w *world, a []string) (string, error) {
 		corpus, err := w.context.NewCorpus(background, pairsOf(a[0]), nil)
-		pair, err := first2(corpus, err)
-		if err != nil {
-			return "", err
-		}
+		pair := need(first2(corpus, err))
 		return fmt.Sprintf("%d of %d: %s/%s", corpus.Len(), corpus.Stats().Lines, pair.Source, pair.Target), nil
 	},
 	"corpus.strict": func(w *world, a []string) (string, error) {
@@ -531,24 +500,16 @@ var operations = map[string]func(w *world, a []string) (string, error){
 	},
 	"corpus.subset": func(w *world, a []string) (string, error) {
 		corpus, err := w.corpus.Subset(numbers[int64](a[0]))
-		pair, err := first2(corpus, err)
-		if err != nil {
-			return "", err
-		}
+		pair := need(first2(corpus, err))
 		return fmt.Sprintf("%d: %s/%s", corpus.Len(), pair.Source, pair.Target), nil
 	},
 	"corpus.split": func(w *world, a []string) (string, error) {
 		rest, heldOut, err := w.corpus.Split(int(number(a[0])), 7)
-		if err != nil {
-			return "", err
-		}
+		attempt(err)
 		return fmt.Sprint(rest.Len(), heldOut.Len()), nil
 	},
 	"corpus.lines": func(w *world, a []string) (string, error) {
-		corpus, err := w.textCorpus("lines", []byte(a[0]), nil)
-		if err != nil {
-			return "", err
-		}
+		corpus := need(w.textCorpus("lines", []byte(a[0]), nil))
 		s := corpus.Stats()
 		return fmt.Sprintf("lines %d, kept %d, bad columns %d, empty %d, NUL %d", s.Lines, s.Kept, s.BadColumns, s.EmptySide,
 			s.NULByte), nil
@@ -556,18 +517,12 @@ var operations = map[string]func(w *world, a []string) (string, error){
 	"corpus.parallel": func(w *world, a []string) (string, error) {
 		w.must(os.WriteFile(w.path("source"), []byte(a[0]), 0o600))
 		w.must(os.WriteFile(w.path("target"), []byte(a[1]), 0o600))
-		corpus, err := w.context.OpenParallelCorpus(background, w.path("source"), w.path("target"), nil)
-		if err != nil {
-			return "", err
-		}
+		corpus := need(w.context.OpenParallelCorpus(background, w.path("source"), w.path("target"), nil))
 		pair, err := corpus.Pair(corpus.Len() - 1)
 		return fmt.Sprintf("%d: %s/%s", corpus.Len(), pair.Source, pair.Target), err
 	},
 	"corpus.ids": func(w *world, a []string) (string, error) {
-		corpus, err := w.context.NewCorpusFromIDs(background, onePair(a[0], a[1]))
-		if err != nil {
-			return "", err
-		}
+		corpus := need(w.context.NewCorpusFromIDs(background, onePair(a[0], a[1])))
 		return fmt.Sprint(corpus.Len()), nil
 	},
 	"corpus.ids_text": func(w *world, a []string) (string, error) {
@@ -592,9 +547,7 @@ var operations = map[string]func(w *world, a []string) (string, error){
 		return fmt.Sprintf("%s, epoch %d, batch %d", strings.Join(epochs, " "), stats.Epoch, stats.Batch), err
 	},
 	"batcher.seek": func(w *world, a []string) (string, error) {
-		if err := w.batcher.SeekTo(background, number(a[0]), number(a[1])); err != nil {
-			return "", err
-		}
+		attempt(w.batcher.SeekTo(background, number(a[0]), number(a[1])))
 		stats, err := w.batcher.Stats()
 		return fmt.Sprint(stats.Epoch, stats.Batch), err
 	},
@@ -645,16 +598,12 @@ var operations = map[string]func(w *world, a []string) (string, error){
 		if a[0] == "short" {
 			values = values[:1]
 		}
-		if err := w.model.WriteTensor(info.Name, values); err != nil {
-			return "", err
-		}
+		attempt(w.model.WriteTensor(info.Name, values))
 		found, err := w.model.ReadTensor(info.Name)
 		return fmt.Sprintf("%.1f", found[0]), err
 	},
 	"metadata": func(w *world, a []string) (string, error) {
-		if err := w.model.SetMetadata(a[0], a[1]); err != nil {
-			return "", err
-		}
+		attempt(w.model.SetMetadata(a[0], a[1]))
 		model := need(w.context.LoadModel(background, FromBytes(w.saved("model")), nil))
 		found, err := model.Metadata()
 		value, ok := found[a[0]]
@@ -671,17 +620,11 @@ var operations = map[string]func(w *world, a []string) (string, error){
 		return before[a[0]], err
 	},
 	"model.create": func(w *world, a []string) (string, error) {
-		model, err := w.context.NewModel(nil, with(options(a)))
-		if err != nil {
-			return "", err
-		}
+		model := need(w.context.NewModel(nil, with(options(a))))
 		return w.vocabSize(model)
 	},
 	"model.copy": func(w *world, a []string) (string, error) {
-		model, err := w.model.Copy(background, nil, Options{"model.weights": a[0]})
-		if err != nil {
-			return "", err
-		}
+		model := need(w.model.Copy(background, nil, Options{"model.weights": a[0]}))
 		return model.Tensors()[0].Type.String(), nil
 	},
 	"model.train_quantized": func(w *world, a []string) (string, error) {
@@ -700,10 +643,7 @@ var operations = map[string]func(w *world, a []string) (string, error){
 			}
 			w.must(w.model.WriteTensor(name, values))
 		}
-		mean, err := w.context.AverageModels(background, files...)
-		if err != nil {
-			return "", err
-		}
+		mean := need(w.context.AverageModels(background, files...))
 		values, err := mean.ReadTensor(name)
 		return fmt.Sprintf("%.1f", values[50]-before[50]), err
 	},
@@ -756,10 +696,7 @@ var operations = map[string]func(w *world, a []string) (string, error){
 		return "", failed
 	},
 	"train.resume": func(w *world, a []string) (string, error) {
-		trainer, err := w.context.ResumeTrainer(background, FromBytes(w.saved("checkpoint")), options(a))
-		if err != nil {
-			return "", err
-		}
+		trainer := need(w.context.ResumeTrainer(background, FromBytes(w.saved("checkpoint")), options(a)))
 		config := need(trainer.Config())
 		return config.Text(a[0])
 	},
@@ -776,10 +713,7 @@ var operations = map[string]func(w *world, a []string) (string, error){
 	"train.average": func(w *world, a []string) (string, error) {
 		trainer := need(w.model.NewTrainer(with(Options{"train.ema": a[0]})))
 		need(trainer.Next(background, w.batcher))
-		average, err := trainer.CopyAverage(background)
-		if err != nil {
-			return "", err
-		}
+		average := need(trainer.CopyAverage(background))
 		name := w.model.Tensors()[0].Name
 		found := need(average.ReadTensor(name))
 		last, err := w.model.ReadTensor(name)
@@ -803,10 +737,7 @@ var operations = map[string]func(w *world, a []string) (string, error){
 	},
 	"translate.options": func(w *world, a []string) (string, error) {
 		w.train(60)
-		found, err := w.decoder.Translate(background, []string{"one"}, &Params{Settings: options(a)})
-		if err != nil {
-			return "", err
-		}
+		found := need(w.decoder.Translate(background, []string{"one"}, &Params{Settings: options(a)}))
 		plain := need(w.decoder.Translate(background, []string{"one"}, nil))
 		return fmt.Sprintf("%d then %d", len(found[0].Hypotheses), len(plain[0].Hypotheses)), nil
 	},
@@ -1149,7 +1080,7 @@ func found0(results []Result) Result {
 func perform(w *world, operation func(*world, []string) (string, error), a []string) (status, found string) {
 	defer func() {
 		if err, ok := recover().(error); ok {
-			status, found = shortName(err), err.Error()
+			status, found = shortName(err), longName(err)
 		}
 	}()
 	value, err := operation(w, a)
