@@ -1,15 +1,15 @@
-// One decoding step of self-attention over a cache with an ancestor index (paper eq. 1 for a single query).
+// One decoding step of self-attention over a cache of cells (paper eq. 1 for a single query).
 //
 //     dst = sum over u of p[u] v_u,    p = softmax over u of scale * q . k_u,    u = first .. t
 //
 // One block of four warps per row and head. The steps are distributed over several streams of an online softmax by
 // their distance from `first`, so the order of every sum depends only on the row. Each stream keeps {top, sum, acc}; a
 // fixed tree combines them at the end. Key and value of step u come from the arguments for u = t and otherwise from the
-// slot in `ancestors`, so no block waits for the cache to be written. t is read on the device, not on the host, so that
+// cell in `cells`, so no block waits for the cache to be written. t is read on the device, not on the host, so that
 // a recorded graph serves every step.
 //
 // Heads of 64 columns: eight lanes share a key, a block has 16 keys in flight in each of four unrolled rounds, and the
-// only dependent loads are steps -> ancestors -> keys and values. Other head sizes: one lane per key.
+// only dependent loads are steps -> cells -> keys and values. Other head sizes: one lane per key.
 //
 // Tensors may have any alignment: vector and scalar accesses add the same numbers in the same order. Multiply-adds are
 // written as fmaf(), so the compiler has no choice of contraction.
@@ -38,13 +38,14 @@ static_assert(2 * kHead == kStepThreads, "a thread for each column of the key an
 template <class T>
 struct Position {
     const xf_attention_step &a;
-    int64_t row, head, slot;
+    int64_t row, head;
+    const int32_t *cells;  // of the row
     int32_t first, t;
 
     __device__ explicit Position(const xf_attention_step &args) : a(args) {
         row = blockIdx.x / static_cast<uint32_t>(a.H);
         head = blockIdx.x % static_cast<uint32_t>(a.H);
-        slot = a.slot_of_row[row];
+        cells = a.cells + a.slot_of_row[row] * a.ld_cells;
         t = a.steps[row];
         first = a.window > 0 && t > a.window / 2 ? static_cast<int32_t>(t - a.window / 2) : 0;
     }
@@ -52,19 +53,16 @@ struct Position {
     __device__ T *dst() const { return static_cast<T *>(a.dst) + row * a.ld_dst + head * a.dv; }
     __device__ const T *new_key() const { return static_cast<const T *>(a.k) + row * a.ld_k + head * a.dk; }
     __device__ const T *new_value() const { return static_cast<const T *>(a.v) + row * a.ld_v + head * a.dv; }
-    __device__ int64_t ancestor(int32_t u) const { return u < t ? a.ancestors[slot * a.ld_ancestors + u] : slot; }
-    __device__ T *cached_key(int32_t u, int64_t from) const {
-        return static_cast<T *>(a.k_cache) + ((u * a.slots + from) * a.H + head) * a.dk;
-    }
-    __device__ T *cached_value(int32_t u, int64_t from) const {
-        return static_cast<T *>(a.v_cache) + ((u * a.slots + from) * a.H + head) * a.dv;
-    }
-    __device__ const T *key(int32_t u, int64_t from) const {
-        const T *const cached = cached_key(u, from);
+    // From t on, the cell of step t.
+    __device__ int64_t cell(int32_t u) const { return cells[min(u, t)]; }
+    __device__ T *cached_key(int64_t cell) const { return static_cast<T *>(a.k_cache) + (cell * a.H + head) * a.dk; }
+    __device__ T *cached_value(int64_t cell) const { return static_cast<T *>(a.v_cache) + (cell * a.H + head) * a.dv; }
+    __device__ const T *key(int32_t u, int64_t cell) const {
+        const T *const cached = cached_key(cell);
         return u < t ? cached : new_key();
     }
-    __device__ const T *value(int32_t u, int64_t from) const {
-        const T *const cached = cached_value(u, from);
+    __device__ const T *value(int32_t u, int64_t cell) const {
+        const T *const cached = cached_value(cell);
         return u < t ? cached : new_value();
     }
 };
@@ -106,15 +104,15 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_64(c
     float top = -INFINITY, sum = 0.0f, acc[kEight] = {};
     for (int32_t begin = p.first + tid / kLanes; begin - tid / kLanes <= p.t; begin += kRounds * kKeys) {
         // Past t a lane reads the row's own key and value again with weight 0, so that no branch separates the loads.
-        int64_t from[kRounds];
+        int64_t cells[kRounds];
 #pragma unroll
-        for (int i = 0; i < kRounds; ++i) from[i] = p.ancestor(begin + i * kKeys);
+        for (int i = 0; i < kRounds; ++i) cells[i] = p.cell(begin + i * kKeys);
         Eight<T> keys[kRounds], values[kRounds];
 #pragma unroll
-        for (int i = 0; i < kRounds; ++i) keys[i] = load8<kVector>(p.key(begin + i * kKeys, from[i]), column, kHead);
+        for (int i = 0; i < kRounds; ++i) keys[i] = load8<kVector>(p.key(begin + i * kKeys, cells[i]), column, kHead);
 #pragma unroll
         for (int i = 0; i < kRounds; ++i)
-            values[i] = load8<kVector>(p.value(begin + i * kKeys, from[i]), column, kHead);
+            values[i] = load8<kVector>(p.value(begin + i * kKeys, cells[i]), column, kHead);
         float score[kRounds], larger = top;
 #pragma unroll
         for (int i = 0; i < kRounds; ++i) {
@@ -142,9 +140,9 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_64(c
 
     // Stored after the loop, because a store waits for its operand and would delay the loads that follow it.
     if (tid < kHead)
-        p.cached_key(p.t, p.slot)[tid] = stored;
+        p.cached_key(p.cell(p.t))[tid] = stored;
     else
-        p.cached_value(p.t, p.slot)[tid - kHead] = stored;
+        p.cached_value(p.cell(p.t))[tid - kHead] = stored;
 
     float warp_top = top;
 #pragma unroll
@@ -174,17 +172,17 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_64(c
 template <class T>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_any(const xf_attention_step a) {
     begin_after_previous();
-    int64_t *const slots = dynamic_shared<int64_t>();
-    float *const weights = reinterpret_cast<float *>(slots + kStepThreads), *const tops = weights + kStepThreads;
+    int64_t *const cells = dynamic_shared<int64_t>();
+    float *const weights = reinterpret_cast<float *>(cells + kStepThreads), *const tops = weights + kStepThreads;
     float *const sums = tops + kStepWarps, *const q = sums + kStepWarps, *const all = q + a.dk;
     const Position<T> p(a);
     const int tid = static_cast<int>(threadIdx.x), warp = tid / kWarp, lane = tid % kWarp;
     float *const acc = all + warp * a.dv;
     for (int64_t c = tid; c < a.dk; c += kStepThreads) {
         q[c] = to_float(p.query()[c]);
-        p.cached_key(p.t, p.slot)[c] = p.new_key()[c];
+        p.cached_key(p.cell(p.t))[c] = p.new_key()[c];
     }
-    for (int64_t c = tid; c < a.dv; c += kStepThreads) p.cached_value(p.t, p.slot)[c] = p.new_value()[c];
+    for (int64_t c = tid; c < a.dv; c += kStepThreads) p.cached_value(p.cell(p.t))[c] = p.new_value()[c];
     for (int64_t c = lane; c < a.dv; c += kWarp) acc[c] = 0.0f;
     __syncthreads();
 
@@ -193,8 +191,8 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_any(
         const int32_t u = begin + lane;
         float score = -INFINITY;
         if (u <= p.t) {
-            slots[tid] = p.ancestor(u);
-            const T *key = p.key(u, slots[tid]);
+            cells[tid] = p.cell(u);
+            const T *key = p.key(u, cells[tid]);
             float dot = 0.0f;
             for (int64_t c = 0; c < a.dk; ++c) dot = fmaf(q[c], to_float(key[c]), dot);
             score = a.scale * dot;
@@ -208,7 +206,7 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_any(
         for (int64_t c = lane; c < a.dv; c += kWarp) {
             float out = acc[c] * shrink;
             for (int j = 0; j < count; ++j)
-                out = fmaf(weights[warp * kWarp + j], to_float(p.value(begin + j, slots[warp * kWarp + j])[c]), out);
+                out = fmaf(weights[warp * kWarp + j], to_float(p.value(begin + j, cells[warp * kWarp + j])[c]), out);
             acc[c] = out;
         }
         __syncwarp();

@@ -9,9 +9,9 @@
 // One block per active sentence. Each candidate computes its rank independently: it counts the candidates before it by
 // a binary search in the list of every other hypothesis (a decreasing list stays decreasing when a constant is added).
 // One thread then processes the few winners; the block writes the continuing hypotheses and reorders the rows of
-// `ancestors` in place, some columns at a time through shared memory.
+// `cells` in place, some columns at a time through shared memory.
 //
-// Lower bound: latency. A sentence reads beam * k candidates and moves beam * length ancestors of 4 bytes.
+// Lower bound: latency. A sentence reads beam * k candidates and moves beam * length cell numbers of 4 bytes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "common.cuh"
@@ -21,7 +21,7 @@
 namespace xf::cuda {
 namespace {
 
-// Words of shared memory for the lists of values, if they fit, and then for columns of ancestors, which are stored as
+// Words of shared memory for the lists of values, if they fit, and then for columns of cells, which are stored as
 // the bits of floats.
 constexpr int kStaged = 4096;
 
@@ -101,26 +101,26 @@ __device__ int32_t split_winners(const xf_beam_step &a, int64_t s, int32_t step,
     return continuing;
 }
 
-// Copies to each hypothesis the ancestors of its parent and appends the parent's slot. Idle hypotheses get the
-// ancestors of the best one, because any existing slots are valid for them.
+// Copies to each hypothesis the cells of its parent and appends a new cell. Idle hypotheses get the cells of the best
+// one, because any existing cells are valid for them.
 __device__ void inherit(const xf_beam_step &a, int64_t s, int32_t step, const Winner *winners, int32_t continuing,
                         float *staged) {
     const auto parent = [&](int64_t i) { return winners[i < continuing ? i : 0].beam; };
-    int32_t *const lines = a.ancestors + s * a.beam * a.ld_ancestors;
+    int32_t *const lines = a.cells + s * a.beam * a.ld_cells;
     const int64_t most = max(int64_t{1}, kStaged / a.beam);
-    for (int64_t begin = 0; begin < step; begin += most) {
-        const int64_t columns = min(most, step - begin), count = a.beam * columns;
+    for (int64_t begin = 0; begin <= step; begin += most) {
+        const int64_t columns = min(most, step + 1 - begin), count = a.beam * columns;
         for (int64_t at = threadIdx.x; at < count; at += blockDim.x)
-            staged[at] = __int_as_float(lines[at / columns * a.ld_ancestors + begin + at % columns]);
+            staged[at] = __int_as_float(lines[at / columns * a.ld_cells + begin + at % columns]);
         __syncthreads();
         for (int64_t at = threadIdx.x; at < count; at += blockDim.x) {
             const int64_t i = at / columns, u = at % columns, from = parent(i);
-            if (from != i) lines[i * a.ld_ancestors + begin + u] = __float_as_int(staged[from * columns + u]);
+            if (from != i) lines[i * a.ld_cells + begin + u] = __float_as_int(staged[from * columns + u]);
         }
         __syncthreads();
     }
     for (int64_t i = threadIdx.x; i < a.beam; i += blockDim.x)
-        lines[i * a.ld_ancestors + step] = static_cast<int32_t>(s * a.beam + parent(i));
+        lines[i * a.ld_cells + step + 1] = static_cast<int32_t>(a.first_cell[s] + (step + 1) * a.beam + i);
 }
 
 __global__ void beam_step_kernel(const xf_beam_step a) {

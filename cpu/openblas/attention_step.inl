@@ -1,27 +1,27 @@
-// One decoding step of self-attention over a cache with an ancestor index.
+// One decoding step of self-attention over a cache of cells.
 //
-// No cache entry is copied when hypotheses are reordered: row r reads its key of step u from slot ancestors[slot][u],
-// where slot is that of row r. A task owns a few (row, head) pairs. Scores are dot products of kLanes partial sums with
-// a fixed reduction tree; the weighted sum of values runs in order of increasing u. Rows read steps < t from the cache
-// and step t from the arguments, so storing step t causes no data race.
+// No cell is copied when hypotheses are reordered: row r reads its key of step u from cell cells[slot][u], where slot
+// is that of row r. A task owns a few (row, head) pairs. Scores are dot products of kLanes partial sums with a fixed
+// reduction tree; the weighted sum of values runs in order of increasing u. Rows read steps < t from the cache and step
+// t from the arguments, so storing step t causes no data race.
 //
 // SPDX-License-Identifier: Apache-2.0
 
 template <class T>
 static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h, float *scores) {
-    const int64_t slot = a.slot_of_row[r], t = a.steps[r], step_k = a.H * a.dk, step_v = a.H * a.dv;
+    const int64_t slot = a.slot_of_row[r], t = a.steps[r], cell_k = a.H * a.dk, cell_v = a.H * a.dv;
     const int64_t begin = a.window > 0 ? max64(0, t - a.window / 2) : 0, n = t + 1 - begin;
-    const int32_t *from = a.ancestors + slot * a.ld_ancestors;
+    const int32_t *cells = a.cells + slot * a.ld_cells;
     const T *q = num<T>(a.q) + r * a.ld_q + h * a.dk, *k = num<T>(a.k) + r * a.ld_k + h * a.dk;
     const T *v = num<T>(a.v) + r * a.ld_v + h * a.dv;
     T *const k_cache = num<T>(a.k_cache), *const v_cache = num<T>(a.v_cache);
-    copy_row(k_cache + (t * a.slots + slot) * step_k + h * a.dk, k, a.dk);
-    copy_row(v_cache + (t * a.slots + slot) * step_v + h * a.dv, v, a.dv);
+    copy_row(k_cache + cells[t] * cell_k + h * a.dk, k, a.dk);
+    copy_row(v_cache + cells[t] * cell_v + h * a.dv, v, a.dv);
     for (int64_t j = 0; j < n; j += 4) {
         const T *key[4];
         for (int64_t i = 0; i < 4; ++i) {
             const int64_t u = min64(begin + j + i, t);
-            key[i] = u < t ? k_cache + (u * a.slots + from[u]) * step_k + h * a.dk : k;
+            key[i] = u < t ? k_cache + cells[u] * cell_k + h * a.dk : k;
         }
         Lanes sum[4] = {};
         each_part(a.dk, [&](int64_t i, int64_t count, int part) {
@@ -39,7 +39,7 @@ static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h
         VF sum[kTileVecs] = {};
         for (int64_t j = 0; j < n; ++j) {
             const int64_t u = begin + j;
-            const T *value = (u < t ? v_cache + (u * a.slots + from[u]) * step_v + h * a.dv : v) + i;
+            const T *value = (u < t ? v_cache + cells[u] * cell_v + h * a.dv : v) + i;
             const VF p = splat(scores[j]);
             if (width == kKeys) {
                 for (int c = 0; c < kTileVecs; ++c) sum[c] = fma(p, load(value + c * kW), sum[c]);

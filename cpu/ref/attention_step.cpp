@@ -1,9 +1,9 @@
-// One decoding step of self-attention over a cache with an ancestor index (paper eq. 1 for a single query).
+// One decoding step of self-attention over a cache of cells (paper eq. 1 for a single query).
 //
 //     dst = softmax(scale * q [k_0 .. k_t]^T) [v_0 .. v_t]
 //
-// Beam search never moves the cache: key u of row r is read from slot ancestors[slot of r, u] of step u. The key and
-// value of step t are taken from the arguments, not from the cache, so rows are independent of each other.
+// Beam search never moves the cache: key u of row r is read from cell cells[slot of r, u]. The key and value of step t
+// are taken from the arguments, not from the cache, so rows are independent of each other.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -18,14 +18,14 @@ namespace {
 void step_head(const xf_attention_step &a, int64_t r, int64_t h, double *p, double *out) {
     const float *q = a.q + r * a.ld_q + h * a.dk;
     const int64_t t = a.steps[r];
-    const int32_t *ancestors = a.ancestors + a.slot_of_row[r] * a.ld_ancestors;
+    const int32_t *cells = a.cells + a.slot_of_row[r] * a.ld_cells;
     const auto key = [&](int64_t u) {
         if (u == t) return a.k + r * a.ld_k + h * a.dk;
-        return static_cast<const float *>(a.k_cache) + ((u * a.slots + ancestors[u]) * a.H + h) * a.dk;
+        return static_cast<const float *>(a.k_cache) + (cells[u] * a.H + h) * a.dk;
     };
     const auto value = [&](int64_t u) {
         if (u == t) return a.v + r * a.ld_v + h * a.dv;
-        return static_cast<const float *>(a.v_cache) + ((u * a.slots + ancestors[u]) * a.H + h) * a.dv;
+        return static_cast<const float *>(a.v_cache) + (cells[u] * a.H + h) * a.dv;
     };
     const int64_t first = a.window > 0 ? std::max<int64_t>(0, t - a.window / 2) : 0;
     double top = -HUGE_VAL, sum = 0.0;
@@ -55,10 +55,10 @@ int32_t attention_step(xf_stream *stream, const xf_attention_step *args, xf_erro
     parallel(stream, a.rows, [&](int64_t r, int32_t worker) {
         double *p = rows + worker * size;
         for (int64_t h = 0; h < a.H; ++h) step_head(a, r, h, p, p + a.max_step + 1);
-        const int64_t slot = a.steps[r] * a.slots + a.slot_of_row[r];
+        const int64_t cell = a.cells[a.slot_of_row[r] * a.ld_cells + a.steps[r]];
         const size_t k_size = static_cast<size_t>(a.H * a.dk), v_size = static_cast<size_t>(a.H * a.dv);
-        std::memcpy(a.k_cache + slot * a.H * a.dk, a.k + r * a.ld_k, k_size * sizeof(float));
-        std::memcpy(a.v_cache + slot * a.H * a.dv, a.v + r * a.ld_v, v_size * sizeof(float));
+        std::memcpy(a.k_cache + cell * a.H * a.dk, a.k + r * a.ld_k, k_size * sizeof(float));
+        std::memcpy(a.v_cache + cell * a.H * a.dv, a.v + r * a.ld_v, v_size * sizeof(float));
     });
     return XF_OK;
 }

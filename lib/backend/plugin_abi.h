@@ -418,20 +418,18 @@ typedef struct xf_fingerprint {
     uint64_t *dst; /* device memory */
 } xf_fingerprint;
 
-/* One decoding step of self-attention over a cache with an ancestor index (one query per live hypothesis).
- * The cache of a layer is [steps, slots, H*dk] for keys and [steps, slots, H*dv] for values, step-major. Row r is
- * the hypothesis in slot slot_of_row[r], at step t = steps[r]. Its key of step u < t is in slot
- * ancestors[slot * ld_ancestors + u] of step u. The key and value of step t are row r of k and v; this call stores them
- * in the row's slot of step t. dst = softmax(scale q k^T) v over steps 0..t (at most the last window/2 + 1 of them if
- * window > 0). Row-invariant. */
+/* One decoding step of self-attention over a cache of cells (one query per live hypothesis).
+ * The cache of a layer is [cells, H*dk] for keys and [cells, H*dv] for values. Row r is the hypothesis in slot
+ * slot_of_row[r], at step t = steps[r]. Its key and value of step u < t are in cell cells[slot * ld_cells + u]. Those
+ * of step t are row r of k and v; this call stores them in cell cells[slot * ld_cells + t], which no other row uses.
+ * dst = softmax(scale q k^T) v over steps 0..t (at most the last window/2 + 1 of them if window > 0). Row-invariant. */
 typedef struct xf_attention_step {
     int64_t rows, H, dk, dv;
-    int64_t slots;
     int64_t max_step;           /* steps[r] <= max_step */
     const int32_t *steps;       /* [rows] */
     const int32_t *slot_of_row; /* [rows], distinct */
-    const int32_t *ancestors;   /* [slots, ld_ancestors], ld_ancestors >= max_step */
-    int64_t ld_ancestors;
+    const int32_t *cells;       /* [slots, ld_cells], ld_cells > max_step */
+    int64_t ld_cells;
     const xf_num *q, *k, *v; /* [rows, H*dk], [rows, H*dk], [rows, H*dv] */
     int64_t ld_q, ld_k, ld_v;
     xf_num *k_cache, *v_cache;
@@ -470,6 +468,9 @@ typedef struct xf_top_k {
  * the call reads values and ids of top_k and writes the input of the next step: tokens, and steps, which is the new
  * length. Idle rows get token 0 and, if their sentence is done or -1, step 0.
  *
+ * cells is that of xf_attention_step. A hypothesis that continues gets the cells of its parent, and the i-th one uses
+ * cell first_cell[s] + t * beam + i for step t.
+ *
  * For each active sentence that is not done, the candidates are live_logp[slot] + values[row, j], in double, for values
  * above -inf. The 2 * beam best candidates (1 if beam is 1), with ties ordered by hypothesis and then by j, are
  * processed from the best on. A candidate with the end token enters finished if fewer than n_best have finished or its
@@ -493,17 +494,18 @@ typedef struct xf_beam_finished {
 typedef struct xf_beam_step {
     int64_t active_count, sentences, beam, n_best, k;
     int32_t end_token;
-    int64_t ld_ancestors;                    /* maximum number of steps */
+    int64_t ld_cells;                        /* maximum number of steps */
     const int32_t *active;                   /* [active_count] sentence, or -1 */
     const float *values;                     /* [active_count * beam, k] */
     const int32_t *ids;                      /* [active_count * beam, k] */
-    const double *penalty;                   /* [ld_ancestors + 1] */
-    const int32_t *limit;                    /* [sentences] maximum length, at most ld_ancestors */
+    const double *penalty;                   /* [ld_cells + 1] */
+    const int32_t *limit;                    /* [sentences] maximum length, at most ld_cells */
+    const int32_t *first_cell;               /* [sentences] */
     int32_t *length, *live, *done;           /* [sentences] */
     double *live_logp;                       /* [sentences * beam] */
-    int32_t *ancestors;                      /* [sentences * beam, ld_ancestors] */
-    int32_t *history_token, *history_parent; /* [ld_ancestors, sentences * beam] */
-    float *history_logp;                     /* [ld_ancestors, sentences * beam] */
+    int32_t *cells;                          /* [sentences * beam, ld_cells] */
+    int32_t *history_token, *history_parent; /* [ld_cells, sentences * beam] */
+    float *history_logp;                     /* [ld_cells, sentences * beam] */
     xf_beam_finished *finished;              /* [sentences, n_best], best first */
     int32_t *finished_count;                 /* [sentences] */
     int32_t *tokens, *steps;                 /* [active_count * beam]: the rows of the next step */

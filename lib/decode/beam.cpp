@@ -31,11 +31,11 @@ void BeamSearch::finish(int32_t node, float end, double log_probability) {
     if (std::ssize(finished_) > options_.n_best) finished_.pop_back();
 }
 
-void BeamSearch::advance(const float *values, const int32_t *ids, int64_t k) {
+void BeamSearch::advance(const float *values, const int32_t *ids, int64_t k, int64_t ld) {
     candidates_.clear();
     for (int32_t parent = 0; parent < std::ssize(live_); ++parent) {
         for (int32_t j = 0; j < k; ++j) {
-            const int64_t at = parent * k + j;
+            const int64_t at = parent * ld + j;
             if (!(values[at] > -INFINITY)) break;  // the rest of the row is impossible
             candidates_.push_back({live_[parent].log_probability + values[at], parent, j, ids[at], values[at]});
         }

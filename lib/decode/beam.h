@@ -63,8 +63,9 @@ public:
     // The number of tokens that may follow a live hypothesis, including the end symbol.
     int64_t remaining() const { return limit_ - length_; }
 
-    // values and ids: [live().size(), k], log-probabilities in descending order. Updates live().
-    void advance(const float *values, const int32_t *ids, int64_t k);
+    // values and ids: for each live hypothesis, in rows ld apart, k log-probabilities in descending order and their
+    // ids. Updates live().
+    void advance(const float *values, const int32_t *ids, int64_t k, int64_t ld);
 
     // Returns at most n_best hypotheses, best first; if none has finished, the best live one. Before done(), the best
     // so far.

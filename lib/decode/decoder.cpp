@@ -84,13 +84,19 @@ void Decoder::sort_longest_first(const int64_t *offsets) {
 // One call of decode().
 struct Decoder::Work {
     const DecodeConfig &config;
-    const SearchControl control;
-    const ForcedPrefixes prefixes;
-    const Constraint *constraint;
+    const DecodeRequest &request;
+    const Call &call;
     int64_t max_length;
 
     // The maximum length of a hypothesis for a source of this length.
     int64_t limit(int64_t source_length) const { return std::min(source_length + config.max_extra_tokens, max_length); }
+    ForcedPrefix prefix(int64_t b) const {
+        ForcedPrefix prefix{config.first_token};
+        if (request.prefix_ids != nullptr)
+            prefix.ids = {request.prefix_ids + request.prefix_offsets[b],
+                          request.prefix_ids + request.prefix_offsets[b + 1]};
+        return prefix;
+    }
 };
 
 // Throws if sentence b cannot be decoded.
@@ -108,12 +114,13 @@ void Decoder::check_sentence(const xf_batch &batch, const Work &work, int64_t b)
                  source_V - 1);
     XF_CHECK(c.ends(ids, length), XF_ERROR_INVALID_ARGUMENT,
              "the source ends with token %d, expected the end symbol %d", ids[length - 1], c.tokens.end);
-    const int64_t prefix_size = work.prefixes.size(b);
+    const ForcedPrefix prefix = work.prefix(b);
+    const int64_t prefix_size = prefix.size();
     XF_CHECK(prefix_size <= work.limit(length), XF_ERROR_OUT_OF_RANGE,
              "the prefix has %lld tokens, expected at most %lld for this source (decode.max_extra_tokens)",
              static_cast<long long>(prefix_size), static_cast<long long>(work.limit(length)));
     for (int64_t t = 0; t < prefix_size; ++t) {
-        const int32_t id = work.prefixes.token(b, t);
+        const int32_t id = prefix.token(t);
         XF_CHECK(id >= 0 && id < V && id != c.tokens.start && id != c.tokens.end &&
                      !std::binary_search(c.tokens.banned.begin(), c.tokens.banned.end(), id),
                  XF_ERROR_OUT_OF_RANGE, "prefix id %d, expected 0 to %d, except the start, end, and banned tokens", id,
@@ -135,9 +142,7 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
              "either the ids or the offsets of the prefixes are NULL, expected both or neither");
     if (request.prefix_ids != nullptr) check_offsets("prefix", batch.sentences, request.prefix_offsets);
 
-    const Work work{config, SearchControl(call, batch.sentences),
-                    ForcedPrefixes{config.first_token, request.prefix_ids, request.prefix_offsets},
-                    request.constraint ? &request.constraint : nullptr, model_->config().max_length};
+    const Work work{config, request, call, model_->config().max_length};
     order_.clear();
     for (int64_t b = 0; b < batch.sentences; ++b) {
         SentenceOutcome &outcome = outcomes[b];
@@ -151,61 +156,65 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
         }
     }
     sort_longest_first(batch.src_offsets);
-    int64_t done = batch.sentences - std::ssize(order_);
-    for (std::span<const int64_t> rest = order_; !rest.empty();) {
-        const int64_t longest = length_of(batch.src_offsets, rest[0]);
-        const int64_t most =
-            std::clamp<int64_t>(config.batch_sentences * kTokensPerSentence / longest, 1, config.batch_sentences);
-        const auto group = rest.first(std::min<size_t>(rest.size(), most));
-        bool begun = false;
+    host_search_.clear();
+    std::span<const int64_t> waiting = order_;
+    const auto report = [&](int64_t active) {
+        call.progress("translate", batch.sentences - std::ssize(waiting) - active, batch.sentences);
+    };
+    while (!waiting.empty() || host_search_.active() > 0) {
+        report(host_search_.active());
+        const auto next = waiting.first(room(config, batch, waiting));
+        waiting = waiting.subspan(next.size());
+        tasks_.clear();
         try {
-            call.check_deadline();
-            decode_group(batch, work, group, done, &begun, &outcomes);
+            if (!next.empty()) encode(batch, work, next);
         } catch (const Error &error) {
-            if (error.status() != XF_ERROR_DEADLINE || begun) throw;
-            for (const int64_t b : group) {
+            if (error.status() != XF_ERROR_DEADLINE) throw;
+            for (const int64_t b : next) {
                 outcomes[b].status = XF_ERROR_DEADLINE;
                 outcomes[b].message = "the deadline of the call passed before the search of this sentence began";
             }
         }
-        rest = rest.subspan(group.size());
-        done += std::ssize(group);
+        if (tasks_.empty() && host_search_.active() == 0) continue;
+        if (DeviceSearch::is_supported(stream_.device())) {
+            device_search_.run(tasks_, call, report, &outcomes);
+            step_.clear();
+            continue;
+        }
+        for (const SearchTask &task : tasks_) host_search_.add(task);
+        host_search_.step(call, &outcomes);
+        if (call.expired()) host_search_.stop(&outcomes);
     }
-    work.control.report(done);
+    report(0);
     return outcomes;
 }
 
-void Decoder::decode_group(const xf_batch &batch, const Work &work, std::span<const int64_t> group, int64_t done_before,
-                           bool *begun, std::vector<SentenceOutcome> *outcomes) {
-    const BeamOptions &beam = work.config.beam;
-    packed_.load(stream_, model_->config(), batch, group, PackedBatch::Sides::kSource, beam.start_token);
-    network_.prepare(packed_, Transformer::Mode::kInfer, false);
-    const Num memory = network_.encode(inference(work.control.call()), packed_);
+// The number of waiting sentences, longest first, that may begin. Sentences begin together when a quarter of the batch
+// is free, because the encoder is faster for many sentences than for one.
+int64_t Decoder::room(const DecodeConfig &config, const xf_batch &batch, std::span<const int64_t> waiting) const {
+    const int64_t active = host_search_.active(), most = config.batch_sentences;
+    if (waiting.empty() || active > most * 3 / 4) return 0;
+    const int64_t tokens = most * kTokensPerSentence - host_search_.source_tokens();
+    const int64_t fitting = tokens / length_of(batch.src_offsets, waiting[0]);
+    return std::min(std::ssize(waiting), std::clamp<int64_t>(fitting, active > 0 ? 0 : 1, most - active));
+}
 
-    *begun = true;
-    limits_.clear();
-    for (const int64_t b : group) limits_.push_back(work.limit(length_of(batch.src_offsets, b)));
-    const int64_t longest = *std::max_element(limits_.begin(), limits_.end()), sentences = std::ssize(group);
+void Decoder::encode(const xf_batch &batch, const Work &work, std::span<const int64_t> sentences) {
+    work.call.check_deadline();
+    const BeamOptions &beam = work.config.beam;
+    packed_.load(stream_, model_->config(), batch, sentences, PackedBatch::Sides::kSource, beam.start_token);
+    network_.prepare(packed_, Transformer::Mode::kInfer, false);
+    const Num memory = network_.encode(inference(work.call), packed_);
+    const int64_t row = step_.add_sources(packed_.src, memory, work.call);
     if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
-        context.log(XF_LOG_DEBUG, "decode", "%lld sentences: sources up to %lld tokens, hypotheses up to %lld",
-                    static_cast<long long>(sentences), static_cast<long long>(packed_.src.max_length),
-                    static_cast<long long>(longest));
-    SearchRequest search;
-    search.beam = beam;
-    search.min_tokens = work.config.min_tokens;
-    search.k = std::min(BeamSearch::continuations(beam), model_->config().V - 1);
-    search.sentences = group;
-    search.limits = limits_;
-    search.prefixes = work.prefixes;
-    search.constraint = work.constraint;
-    search.done_before = done_before;
-    if (DeviceSearch::is_supported(stream_.device())) {
-        step_.begin(packed_.src, sentences, memory, device_search_.slots(beam, sentences),
-                    device_search_.steps(longest), work.control.call());
-        device_search_.run(search, work.control, outcomes);
-    } else {
-        step_.begin(packed_.src, sentences, memory, sentences * beam.beam, longest, work.control.call());
-        host_search_.run(search, work.control, outcomes);
+        context.log(XF_LOG_DEBUG, "decode", "%lld sentences with sources of up to %lld tokens begin; %lld are active",
+                    static_cast<long long>(std::ssize(sentences)), static_cast<long long>(packed_.src.max_length),
+                    static_cast<long long>(host_search_.active()));
+    const Constraint *constraint = work.request.constraint ? &work.request.constraint : nullptr;
+    for (size_t i = 0; i < sentences.size(); ++i) {
+        const int64_t b = sentences[i], length = length_of(batch.src_offsets, b);
+        tasks_.push_back({b, beam, work.config.min_tokens, work.limit(length), work.prefix(b), constraint,
+                          DecoderStep::Source::of(packed_.src, i, row)});
     }
 }
 

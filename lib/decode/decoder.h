@@ -84,9 +84,9 @@ public:
 private:
     struct Work;
     void check_sentence(const xf_batch &batch, const Work &work, int64_t b) const;
-    // *begun becomes true after the encoder; from then on the deadline ends the search instead of failing the group.
-    void decode_group(const xf_batch &batch, const Work &work, std::span<const int64_t> group, int64_t done_before,
-                      bool *begun, std::vector<SentenceOutcome> *outcomes);
+    // Runs the encoder on sentences of the batch and appends the tasks of their search to tasks_.
+    void encode(const xf_batch &batch, const Work &work, std::span<const int64_t> sentences);
+    int64_t room(const DecodeConfig &config, const xf_batch &batch, std::span<const int64_t> waiting) const;
     void sort_longest_first(const int64_t *offsets);
     void check_pairs(const xf_batch &batch) const;
     Pass inference(const Call &call);
@@ -105,7 +105,8 @@ private:
     HostSearch host_search_;
     PackedBatch packed_;
     // Of the current call; members so that their memory is reused.
-    std::vector<int64_t> order_, limits_;
+    std::vector<int64_t> order_;
+    std::vector<SearchTask> tasks_;
     std::vector<float> losses_, nlls_;
     Batch batch_;
 };

@@ -2,15 +2,14 @@
 // download of the live hypotheses after it. See device_search.h.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "decode/allowed_tokens.h"
 #include "decode/device_search.h"
 
 namespace xf {
 
 // Uploads the tokens that may follow each row at step t. The bits of rows without a live hypothesis are not used.
-void DeviceSearch::restrict_rows(const SearchRequest &request, int64_t t) {
-    may_end_ = t >= request.min_tokens;
-    restricted_ = restricts_tokens(request, t);
+void DeviceSearch::restrict_rows(int64_t t) {
+    may_end_ = t >= tasks_[0].min_tokens;
+    restricted_ = restricts(t);
     if (!restricted_) return;
     const int64_t N = options_.beam;
     bits_.assign(active_.size() * N * words_, ~0u);
@@ -18,18 +17,19 @@ void DeviceSearch::restrict_rows(const SearchRequest &request, int64_t t) {
     for (size_t a = 0; a < active_.size(); ++a) {
         const int32_t s = active_[a];
         if (s < 0) continue;
-        const bool constrained = uses_constraint(request, s, t);
+        const SearchTask &task = tasks_[s];
+        const bool constrained = task.uses_constraint(t);
         if (constrained && done_[s] != 0) continue;
         const int64_t rows = constrained ? live_[s] : N;
         for (int64_t i = 0; i < rows; ++i) {
             const auto bits = std::span(bits_).subspan((a * N + i) * words_, words_);
             if (constrained)
-                partials_.push_back({request.sentences[s], paths_[s * N + i], request.limits[s] - t, bits});
+                partials_.push_back({task.sentence, paths_[s * N + i], task.limit - t, bits});
             else
-                force_prefix(request, s, t, bits);
+                task.force_prefix(t, bits);
         }
     }
-    if (!partials_.empty()) (*request.constraint)(partials_);
+    if (!partials_.empty()) (*tasks_[0].constraint)(partials_);
     stream_.upload(allowed_, bits_.data(), bits_.size() * sizeof(uint32_t));
 }
 

@@ -7,8 +7,7 @@
 
 namespace xf {
 
-void DeviceSearch::collect_results(const SearchRequest &request, int64_t steps,
-                                   std::vector<SentenceOutcome> *outcomes) {
+void DeviceSearch::collect_results(int64_t steps, std::vector<SentenceOutcome> *outcomes) {
     const int64_t slots = sentences_ * options_.beam;
     const auto length = fetch(stream_, beam_step_.length, sentences_),
                done = fetch(stream_, beam_step_.done, sentences_),
@@ -32,8 +31,8 @@ void DeviceSearch::collect_results(const SearchRequest &request, int64_t steps,
         }
         return h;
     };
-    for (int64_t s = 0; s < request.size(); ++s) {
-        std::vector<Hypothesis> &hypotheses = (*outcomes)[request.sentences[s]].hypotheses;
+    for (int64_t s = 0; s < std::ssize(tasks_); ++s) {
+        std::vector<Hypothesis> &hypotheses = (*outcomes)[tasks_[s].sentence].hypotheses;
         for (int64_t i = 0; i < count[s]; ++i) {
             const xf_beam_finished &f = finished[s * options_.n_best + i];
             Hypothesis &h = hypotheses.emplace_back(path(s, f.step, f.parent));

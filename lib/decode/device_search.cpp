@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "decode/allowed_tokens.h"
-
 namespace xf {
 namespace {
 
@@ -24,7 +22,7 @@ void DeviceSearch::plan(Arena *arena) {
     args.n_best = options_.n_best;
     args.k = k_;
     args.end_token = options_.end_token;
-    args.ld_ancestors = ld_;
+    args.ld_cells = ld_;
     args.live_logp = arena->doubles(slots);
     args.penalty = penalty_ = arena->doubles(ld_ + 1);
     constexpr int64_t kFinishedDoubles = sizeof(xf_beam_finished) / sizeof(double);
@@ -34,7 +32,7 @@ void DeviceSearch::plan(Arena *arena) {
     args.remaining = arena->ints(1);
     args.values = values_ = arena->floats(slots, k_);
     args.ids = ids_ = arena->ints(slots * k_);
-    args.ancestors = arena->ints(slots * ld_);
+    args.cells = cells_ = arena->ints(slots * ld_);
     args.history_token = arena->ints(slots * ld_);
     args.history_parent = arena->ints(slots * ld_);
     args.history_logp = arena->floats(slots, ld_);
@@ -43,8 +41,13 @@ void DeviceSearch::plan(Arena *arena) {
     allowed_ = words_ > 0 ? reinterpret_cast<uint32_t *>(arena->ints(slots * words_)) : nullptr;
 }
 
-void DeviceSearch::begin(const SearchRequest &request) {
-    words_ = restricts_tokens(request, 0) ? allowed_words(model_.config().V) : 0;
+// Returns whether any sentence does not allow all tokens at step t.
+bool DeviceSearch::restricts(int64_t t) const {
+    return std::any_of(tasks_.begin(), tasks_.end(), [&](const SearchTask &task) { return task.restricts(t); });
+}
+
+void DeviceSearch::begin() {
+    words_ = restricts(0) ? allowed_words(model_.config().V) : 0;
     Arena dry(XF_FP32);
     plan(&dry);
     buffer_.reserve(stream_.device(), dry.bytes());
@@ -58,16 +61,28 @@ void DeviceSearch::begin(const SearchRequest &request) {
     const size_t count = sentences_;
     live_.assign(count, 1);
     done_.assign(count, 1);  // padding is done from the beginning
-    std::fill_n(done_.begin(), request.size(), 0);
+    std::fill_n(done_.begin(), tasks_.size(), 0);
     std::vector<int32_t> limit(count, 1);
-    std::copy(request.limits.begin(), request.limits.end(), limit.begin());
+    for (size_t s = 0; s < tasks_.size(); ++s) limit[s] = static_cast<int32_t>(tasks_[s].limit);
+    // The cells of a sentence, padding included: its beam for each step up to its limit.
+    const int64_t N = options_.beam;
+    std::vector<int32_t> first_cell(count), cells(count * N * ld_);
+    int64_t total = 0;
+    for (size_t s = 0; s < count; ++s) {
+        first_cell[s] = static_cast<int32_t>(total);
+        for (int64_t i = 0; i < N; ++i) cells[(s * N + i) * ld_] = static_cast<int32_t>(total + i);
+        total += limit[s] * N;
+    }
+    step_.reserve_cells(padded(total), false);
+    stream_.upload(cells_, cells.data(), cells.size() * sizeof(int32_t));
     sentences_staging_.clear();
     const size_t live = sentences_staging_.add(live_), done = sentences_staging_.add(done_);
-    const size_t limits = sentences_staging_.add(limit);
+    const size_t limits = sentences_staging_.add(limit), first = sentences_staging_.add(first_cell);
     sentences_staging_.upload(stream_);
     beam_step_.live = sentences_staging_.at(live);
     beam_step_.done = sentences_staging_.at(done);
     beam_step_.limit = sentences_staging_.at(limits);
+    beam_step_.first_cell = sentences_staging_.at(first);
     paths_.assign(count * options_.beam, {});
     next_paths_ = paths_;
 }
@@ -98,8 +113,8 @@ void DeviceSearch::upload_rows(const std::vector<int32_t> &active, const std::ve
     const size_t active_at = staging.add(active);
     const size_t q_begin = staging.add(A, [&](int64_t a) { return a * N; });
     const size_t q_length = staging.add(A, [&](int64_t) { return N; });
-    const size_t k_begin = by_sentence([&](int64_t a) { return step_.source_begin()[active[a]]; });
-    const size_t k_length = by_sentence([&](int64_t a) { return step_.source_length()[active[a]]; });
+    const size_t k_begin = by_sentence([&](int64_t a) { return tasks_[active[a]].source.begin; });
+    const size_t k_length = by_sentence([&](int64_t a) { return tasks_[active[a]].source.length; });
     const size_t slots = staging.add(A * N, [&](int64_t row) { return sentence_of_slots[row / N] * N + row % N; });
     const size_t tokens = by_row([&](int64_t row) { return rows[row].token; });
     const size_t steps = by_row([&](int64_t row) { return rows[row].step; });
@@ -112,18 +127,19 @@ void DeviceSearch::upload_rows(const std::vector<int32_t> &active, const std::ve
     rows_.rows = A * N;
     rows_.max_rows = N;
     rows_.slot_of_row = staging.at(slots);
-    rows_.ancestors = beam_step_.ancestors;
+    rows_.cells = beam_step_.cells;
     rows_.q_begin = staging.at(q_begin);
     rows_.q_length = staging.at(q_length);
     rows_.k_begin = staging.at(k_begin);
     rows_.k_length = staging.at(k_length);
-    rows_.ld_ancestors = rows_.max_step = ld_;
+    rows_.ld_cells = ld_;
+    rows_.max_step = ld_ - 1;
 }
 
 void DeviceSearch::issue_operations() {
     rows_.allowed = restricted_ ? allowed_ : nullptr;
     rows_.may_end = may_end_;
-    step_.run(rows_, k_, values_, ids_, true);
+    step_.run(rows_, k_, values_, ids_, true, *call_);
     stream_.run(beam_step_);
 }
 
@@ -139,6 +155,7 @@ void DeviceSearch::run_step() {
                   options_.n_best,
                   k_,
                   ld_,
+                  rows_.max_source_length,
                   restricted_,
                   may_end_};
     graphs_.run(stream_, key, [&] { issue_operations(); });
@@ -162,32 +179,40 @@ void DeviceSearch::drop_finished() {
     upload_rows(left, rows);
 }
 
-void DeviceSearch::run(const SearchRequest &request, const SearchControl &control,
+void DeviceSearch::run(std::span<const SearchTask> tasks, const Call &call, const Report &report,
                        std::vector<SentenceOutcome> *outcomes) {
-    options_ = request.beam;
-    const int64_t count = request.size();
+    tasks_ = tasks;
+    call_ = &call;
+    options_ = tasks[0].beam;
+    const int64_t count = std::ssize(tasks);
     sentences_ = padded(count);
-    const int64_t longest = *std::max_element(request.limits.begin(), request.limits.end());
-    ld_ = steps(longest);
-    k_ = request.k;
-    begin(request);
+    int64_t longest = 0, longest_source = 0;
+    for (const SearchTask &task : tasks) {
+        longest = std::max(longest, task.limit);
+        longest_source = std::max<int64_t>(longest_source, task.source.length);
+    }
+    ld_ = padded(longest);
+    rows_.max_source_length = padded(longest_source);
+    k_ = std::min(BeamSearch::continuations(options_), model_.config().V - 1);
+    begin();
     std::vector<int32_t> all(sentences_, -1);
     for (int32_t s = 0; s < count; ++s) all[s] = s;
     upload_rows(all, std::vector<Row>(all.size() * options_.beam, {options_.start_token, 0}));
-    const bool constrained = request.constraint != nullptr;
+    const bool constrained =
+        std::any_of(tasks.begin(), tasks.end(), [](const SearchTask &task) { return task.constraint != nullptr; });
     int64_t t = 0;
     for (int64_t remaining = count;;) {
-        control.report(request.done_before + count - remaining);
+        report(remaining);
         for (const int64_t stop = std::min(longest, t + (constrained ? 1 : kStepsBetweenReads)); t < stop; ++t) {
-            step_.reserve(std::ssize(active_) * options_.beam, t + 1);
-            restrict_rows(request, t);
+            step_.reserve(std::ssize(active_) * options_.beam);
+            restrict_rows(t);
             run_step();
         }
         remaining = constrained ? read_step(t - 1) : fetch(stream_, beam_step_.remaining, 1)[0];
-        if (remaining == 0 || t >= longest || control.past_deadline()) break;
+        if (remaining == 0 || t >= longest || call.expired()) break;
         if (padded(remaining) < std::ssize(active_)) drop_finished();
     }
-    collect_results(request, t, outcomes);
+    collect_results(t, outcomes);
 }
 
 }  // namespace xf

@@ -10,6 +10,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "backend/graph_cache.h"
@@ -33,18 +35,19 @@ public:
 
     static bool is_supported(const Device &device) { return device.ops().beam_step != nullptr; }
 
-    // The arguments of DecoderStep::begin() that run() requires.
-    int64_t slots(const BeamOptions &options, int64_t sentences) const { return padded(sentences) * options.beam; }
-    int64_t steps(int64_t longest) const { return padded(longest); }
+    // Called with the number of sentences whose search has not ended.
+    using Report = std::function<void(int64_t active)>;
 
-    // Writes the hypotheses of each sentence to (*outcomes)[its index in the batch].
-    void run(const SearchRequest &request, const SearchControl &control, std::vector<SentenceOutcome> *outcomes);
+    // Searches a group of sentences with equal options. Their sources must be the only ones of the decoder step. Writes
+    // the hypotheses of each sentence to (*outcomes)[SearchTask::sentence].
+    void run(std::span<const SearchTask> tasks, const Call &call, const Report &report,
+             std::vector<SentenceOutcome> *outcomes);
 
 private:
     struct Key {
         DecoderStep::Layout layout;
         const void *state, *sentences_memory, *rows_memory;
-        int64_t active, sentences, beam, n_best, k, steps;
+        int64_t active, sentences, beam, n_best, k, steps, source_length;
         bool restricted, may_end;
         auto operator<=>(const Key &) const = default;
     };
@@ -55,19 +58,22 @@ private:
 
     int64_t padded(int64_t n) const { return model_.context().graphs() ? bucket(n) : n; }
     void plan(Arena *arena);
-    void begin(const SearchRequest &request);
+    void begin();
+    bool restricts(int64_t t) const;
     void upload_rows(const std::vector<int32_t> &active, const std::vector<Row> &rows);
-    void restrict_rows(const SearchRequest &request, int64_t t);
+    void restrict_rows(int64_t t);
     void run_step();
     void issue_operations();
     int32_t read_step(int64_t t);
     void drop_finished();
-    void collect_results(const SearchRequest &request, int64_t steps, std::vector<SentenceOutcome> *outcomes);
+    void collect_results(int64_t steps, std::vector<SentenceOutcome> *outcomes);
 
     const Model &model_;
     Stream &stream_;
     DecoderStep &step_;
-    BeamOptions options_;
+    std::span<const SearchTask> tasks_;
+    const Call *call_ = nullptr;
+    BeamOptions options_;                       // of all tasks
     int64_t sentences_ = 0, ld_ = 0, k_ = 0;    // sentences_ and ld_ include padding
     std::vector<int32_t> active_;               // the sentence of each group of rows; -1: padding
     int64_t words_ = 0;                         // of allowed, per row; 0: no step of the request restricts tokens
@@ -84,6 +90,7 @@ private:
     xf_beam_step beam_step_{};
     float *values_ = nullptr;      // of beam_step_
     int32_t *ids_ = nullptr;       // of beam_step_
+    int32_t *cells_ = nullptr;     // of beam_step_
     double *penalty_ = nullptr;    // of beam_step_
     uint32_t *allowed_ = nullptr;  // [rows, words_]; null without restrictions
     int32_t *readback_ = nullptr;  // live, done, and the last step of history, for the host; null without restrictions

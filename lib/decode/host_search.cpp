@@ -5,123 +5,165 @@
 
 #include <algorithm>
 
-#include "decode/allowed_tokens.h"
-
 namespace xf {
+namespace {
 
-void HostSearch::begin(const SearchRequest &request) {
-    beam_ = request.beam.beam;
-    if (std::ssize(searches_) < request.size()) searches_.resize(request.size());
-    active_.clear();
-    for (int32_t s = 0; s < request.size(); ++s) {
-        searches_[s].begin(request.beam, request.limits[s]);
-        active_.push_back({s, s});
-    }
-    ld_ = step_.capacity();
-    ancestors_.resize(step_.slots() * ld_);
+constexpr int64_t kFirstSteps = 32;  // the first cells suffice for this number of steps
+
+}  // namespace
+
+int64_t HostSearch::Sentence::continuations(int64_t V) const {
+    return std::min(BeamSearch::continuations(task.beam), V - 1);
 }
 
-// The cache is full. Removes the slots of sentences that have ended.
-void HostSearch::make_room(int64_t t) {
-    kept_.clear();
-    for (const Active &active : active_) kept_.push_back(active.block);
-    step_.make_room(kept_, beam_);
-    const int64_t ld = step_.capacity();
-    moved_ancestors_.resize(step_.slots() * ld);
-    int32_t block = 0;
-    for (Active &active : active_) {
-        const int32_t shift = slot(block, 0) - slot(active.block, 0);
-        for (int64_t live = 0; live < beam_; ++live) {
-            const int32_t *const from = ancestors(active.block, live);
-            std::transform(from, from + t, moved_ancestors_.data() + slot(block, live) * ld,
-                           [&](int32_t ancestor) { return ancestor + shift; });
-        }
-        active.block = block++;
+void HostSearch::clear() {
+    active_.clear();
+    vacant_.clear();
+    // In the order of the first call, so that equal calls reuse the same memory.
+    for (size_t i = sentences_.size(); i-- > 0;) vacant_.push_back(static_cast<int32_t>(i));
+    source_tokens_ = 0;
+    pool_.clear();
+    step_.clear();
+}
+
+void HostSearch::add(const SearchTask &task) {
+    if (vacant_.empty()) {
+        sentences_.emplace_back();
+        vacant_.push_back(static_cast<int32_t>(sentences_.size()) - 1);
     }
-    ancestors_.swap(moved_ancestors_);
-    ld_ = ld;
+    Sentence &sentence = sentences_[vacant_.back()];
+    sentence.task = task;
+    sentence.search.begin(task.beam, task.limit);
+    sentence.t = 0;
+    sentence.cells.resize(task.beam.beam);
+    sentence.parents.resize(task.beam.beam);
+    for (auto *lists : {&sentence.cells, &sentence.parents})
+        for (std::vector<int32_t> &list : *lists) {
+            list.clear();
+            list.reserve(task.limit);
+        }
+    sentence.cells[0].push_back(pool_.take(-1));
+    active_.push_back(vacant_.back());
+    vacant_.pop_back();
+    source_tokens_ += task.source.length;
 }
 
 // Lists the live hypotheses of all active sentences.
-void HostSearch::collect_rows(int64_t t) {
+void HostSearch::collect_rows() {
     rows_.clear();
-    for (const Active &active : active_) {
-        const auto &live = searches_[active.sentence].live();
-        rows_.source.push_back(active.sentence);
+    int64_t longest = 0;
+    for (const int32_t i : active_) longest = std::max(longest, sentences_[i].t);
+    rows_.ld_cells = longest + 1;
+    for (const int32_t i : active_) {
+        const Sentence &sentence = sentences_[i];
+        const auto &live = sentence.search.live();
+        rows_.sources.push_back(sentence.task.source);
         rows_.sentence_begin.push_back(static_cast<int32_t>(rows_.tokens.size()));
         rows_.sentence_length.push_back(static_cast<int32_t>(live.size()));
         for (size_t j = 0; j < live.size(); ++j) {
             rows_.tokens.push_back(live[j].token);
-            rows_.slot_of_row.push_back(slot(active.block, j));
+            rows_.steps.push_back(static_cast<int32_t>(sentence.t));
+            rows_.cells.insert(rows_.cells.end(), sentence.cells[j].begin(), sentence.cells[j].end());
+            rows_.cells.resize(rows_.tokens.size() * rows_.ld_cells);
         }
     }
-    rows_.ancestors = ancestors_.data();
-    rows_.ld_ancestors = ld_;
-    rows_.t = t;
 }
 
-// Unlike restricts_tokens(), ignores the prefixes of sentences that have ended.
-void HostSearch::restrict_rows(const SearchRequest &request, int64_t t) {
-    rows_.may_end = t >= request.min_tokens;
-    const bool restricted = request.constraint != nullptr ||
-                            std::any_of(active_.begin(), active_.end(),
-                                        [&](const Active &active) { return t < request.prefix_size(active.sentence); });
-    if (!restricted) return;
+// Selects the tokens that may follow each row.
+void HostSearch::restrict_rows() {
+    const auto too_short = [](const Sentence &s) { return s.t < s.task.min_tokens; };
+    const auto count = [&](const auto &is) {
+        return std::count_if(active_.begin(), active_.end(), [&](int32_t i) { return is(sentences_[i]); });
+    };
+    const int64_t short_sentences = count(too_short);
+    rows_.may_end = short_sentences == 0;
+    // The bits of a row exclude the end symbol only if other rows may end.
+    const bool mixed = short_sentences > 0 && short_sentences < active();
+    if (mixed) rows_.may_end = true;
+    if (!mixed && count([](const Sentence &s) { return s.task.restricts(s.t); }) == 0) return;
     const size_t words = allowed_words(model_.config().V);
     rows_.allowed.assign(rows_.tokens.size() * words, ~0u);
-    uint32_t *bits = rows_.allowed.data();
-    partials_.clear();
     if (partial_ids_.size() < rows_.tokens.size()) partial_ids_.resize(rows_.tokens.size());
-    for (const Active &active : active_) {
-        const BeamSearch &search = searches_[active.sentence];
-        for (size_t j = 0; j < search.live().size(); ++j, bits += words) {
-            force_prefix(request, active.sentence, t, {bits, words});
-            if (!uses_constraint(request, active.sentence, t)) continue;
-            std::vector<int32_t> &ids = partial_ids_[partials_.size()];
-            search.tokens(j, &ids);
-            partials_.push_back(
-                {request.sentences[active.sentence], ids, request.limits[active.sentence] - t, {bits, words}});
+    partials_.clear();
+    size_t row = 0;
+    for (const int32_t i : active_) {
+        const Sentence &s = sentences_[i];
+        for (size_t j = 0; j < s.search.live().size(); ++j, ++row) {
+            const auto bits = std::span(rows_.allowed).subspan(row * words, words);
+            s.task.force_prefix(s.t, bits);
+            if (mixed && too_short(s)) bits[s.task.beam.end_token / 32] &= ~(1u << s.task.beam.end_token % 32);
+            if (!s.task.uses_constraint(s.t)) continue;
+            s.search.tokens(j, &partial_ids_[row]);
+            partials_[s.task.constraint].push_back({s.task.sentence, partial_ids_[row], s.search.remaining(), bits});
         }
     }
-    if (!partials_.empty()) (*request.constraint)(partials_);
+    for (const auto &[constraint, partials] : partials_) (*constraint)(partials);
 }
 
-// Gives each live hypothesis the ancestors of its parent, followed by the slot of its parent.
-void HostSearch::update_ancestors(const Active &active, int64_t t) {
-    const auto &live = searches_[active.sentence].live();
-    bool reordered = false;
-    for (size_t j = 0; j < live.size(); ++j) reordered |= live[j].parent != int64_t(j);
-    if (reordered && t > 0) {
-        parent_ancestors_.resize(beam_ * t);
-        for (int64_t j = 0; j < beam_; ++j)
-            std::copy_n(ancestors(active.block, j), t, parent_ancestors_.data() + j * t);
-        for (size_t j = 0; j < live.size(); ++j)
-            std::copy_n(parent_ancestors_.data() + live[j].parent * t, t, ancestors(active.block, j));
+// Gives each live hypothesis the cells of its parent and a new one, and frees the cells of hypotheses that have ended.
+void HostSearch::inherit_cells(Sentence *sentence) {
+    const auto &live = sentence->search.live();
+    sentence->cells.swap(sentence->parents);
+    const auto &parents = sentence->parents;
+    for (size_t j = 0; j < live.size(); ++j) {
+        const std::vector<int32_t> &parent = parents[live[j].parent];
+        std::vector<int32_t> &cells = sentence->cells[j];
+        cells = parent;
+        cells.push_back(pool_.take(parent.back()));
     }
-    for (size_t j = 0; j < live.size(); ++j) ancestors(active.block, j)[t] = slot(active.block, live[j].parent);
+    for (size_t j = live.size(); j < sentence->cells.size(); ++j) sentence->cells[j].clear();
+    for (const std::vector<int32_t> &parent : parents)
+        if (!parent.empty()) pool_.release(parent.back());
 }
 
-void HostSearch::run(const SearchRequest &request, const SearchControl &control,
-                     std::vector<SentenceOutcome> *outcomes) {
-    begin(request);
-    for (int64_t t = 0; !active_.empty(); ++t) {
-        control.report(request.done_before + request.size() - std::ssize(active_));
-        if (t > 0 && control.past_deadline()) break;
-        if (t >= step_.capacity()) make_room(t);
-        collect_rows(t);
-        restrict_rows(request, t);
-        values_.resize(rows_.tokens.size() * request.k);
-        ids_.resize(values_.size());
-        step_.run(rows_, request.k, values_.data(), ids_.data());
-        for (size_t i = 0; i < active_.size(); ++i) {
-            BeamSearch &search = searches_[active_[i].sentence];
-            const int64_t at = rows_.sentence_begin[i] * request.k;
-            search.advance(values_.data() + at, ids_.data() + at, request.k);
-            if (!search.done()) update_ancestors(active_[i], t);
-        }
-        std::erase_if(active_, [&](const Active &active) { return searches_[active.sentence].done(); });
+void HostSearch::end(int32_t index, std::vector<SentenceOutcome> *outcomes) {
+    Sentence &sentence = sentences_[index];
+    (*outcomes)[sentence.task.sentence].hypotheses = sentence.search.result();
+    for (const std::vector<int32_t> &cells : sentence.cells)
+        if (!cells.empty()) pool_.release(cells.back());
+    step_.remove(sentence.task.source);
+    source_tokens_ -= sentence.task.source.length;
+    vacant_.push_back(index);
+}
+
+void HostSearch::reserve_cells() {
+    int64_t first = 0, most = 0;
+    for (const int32_t i : active_) {
+        const SearchTask &task = sentences_[i].task;
+        first += task.beam.beam * std::min(task.limit, kFirstSteps);
+        most += task.beam.beam * task.limit;
     }
-    for (int64_t s = 0; s < request.size(); ++s) (*outcomes)[request.sentences[s]].hypotheses = searches_[s].result();
+    const int64_t wanted = std::max({pool_.size(), step_.cells() * 3 / 2, first});
+    step_.reserve_cells(std::max(pool_.size(), std::min(wanted, most)), true);
+}
+
+void HostSearch::step(const Call &call, std::vector<SentenceOutcome> *outcomes) {
+    const int64_t V = model_.config().V;
+    collect_rows();
+    restrict_rows();
+    int64_t k = 0;
+    for (const int32_t i : active_) k = std::max(k, sentences_[i].continuations(V));
+    const int64_t rows = std::ssize(rows_.tokens);
+    if (pool_.size() > step_.cells()) reserve_cells();
+    values_.resize(rows * k);
+    ids_.resize(values_.size());
+    step_.run(rows_, k, values_.data(), ids_.data(), call);
+    for (size_t a = 0; a < active_.size(); ++a) {
+        Sentence &sentence = sentences_[active_[a]];
+        const int64_t at = rows_.sentence_begin[a] * k;
+        sentence.search.advance(values_.data() + at, ids_.data() + at, sentence.continuations(V), k);
+        ++sentence.t;
+        if (sentence.search.done())
+            end(active_[a], outcomes);
+        else
+            inherit_cells(&sentence);
+    }
+    std::erase_if(active_, [&](int32_t i) { return sentences_[i].search.done(); });
+}
+
+void HostSearch::stop(std::vector<SentenceOutcome> *outcomes) {
+    for (const int32_t i : active_) end(i, outcomes);
+    active_.clear();
 }
 
 }  // namespace xf

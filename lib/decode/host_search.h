@@ -1,15 +1,17 @@
-// Beam search over a group of sentences on the host: alternates between a step of the decoder (nn/decoder_step.h) and a
-// step of the search of each sentence (beam.h). Used on devices that do not implement xf_beam_step.
+// Beam search over many sentences on the host: alternates between a step of the decoder (nn/decoder_step.h) and a step
+// of the search of each sentence (beam.h). Sentences may be added between any two steps, with options of their own; the
+// result for a sentence does not depend on the others. Used on devices that do not implement xf_beam_step.
 //
 // Memory is kept between calls, so the steady state allocates nothing.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <vector>
 
+#include "decode/cell_pool.h"
 #include "decode/search.h"
-#include "nn/decoder_step.h"
 
 namespace xf {
 
@@ -18,32 +20,42 @@ public:
     // The arguments must outlive the search.
     HostSearch(const Model &model, DecoderStep &step) : model_(model), step_(step) {}
 
-    // Writes the hypotheses of each sentence to (*outcomes)[its index in the batch]. step.begin() must have been called
-    // with `beam` slots per sentence.
-    void run(const SearchRequest &request, const SearchControl &control, std::vector<SentenceOutcome> *outcomes);
+    // Ends the search of all sentences and frees all memory of the decoder step for reuse.
+    void clear();
+    // Starts the search of a sentence. The constraint of the task must outlive it.
+    void add(const SearchTask &task);
+    int64_t active() const { return std::ssize(active_); }
+    // The source tokens of all active sentences.
+    int64_t source_tokens() const { return source_tokens_; }
+    // Runs one step of all active sentences. Writes the hypotheses of those whose search has ended to
+    // (*outcomes)[SearchTask::sentence].
+    void step(const Call &call, std::vector<SentenceOutcome> *outcomes);
+    // Ends the search of all active sentences with the best hypotheses so far.
+    void stop(std::vector<SentenceOutcome> *outcomes);
 
 private:
-    // A sentence whose search has not ended. Its slots are [block * beam, (block + 1) * beam).
-    struct Active {
-        int32_t sentence, block;
+    struct Sentence {
+        SearchTask task;
+        BeamSearch search;
+        int64_t t = 0;                                // the number of steps
+        std::vector<std::vector<int32_t>> cells{};    // of each live hypothesis, the last one for its next step
+        std::vector<std::vector<int32_t>> parents{};  // used by inherit_cells()
+
+        int64_t continuations(int64_t V) const;
     };
-    int32_t slot(int32_t block, int64_t live) const { return static_cast<int32_t>(block * beam_ + live); }
-    int32_t *ancestors(int32_t block, int64_t live) { return ancestors_.data() + slot(block, live) * ld_; }
-    void begin(const SearchRequest &request);
-    void make_room(int64_t t);
-    void collect_rows(int64_t t);
-    void restrict_rows(const SearchRequest &request, int64_t t);
-    void update_ancestors(const Active &active, int64_t t);
+    void collect_rows();
+    void restrict_rows();
+    void reserve_cells();
+    void inherit_cells(Sentence *sentence);
+    void end(int32_t index, std::vector<SentenceOutcome> *outcomes);
 
     const Model &model_;
     DecoderStep &step_;
-    int64_t beam_ = 0, ld_ = 0;
-    std::vector<BeamSearch> searches_;  // by sentence of the group; may have more elements
-    std::vector<Active> active_;
-    // [slots, ld_]: the slot of the ancestor of each hypothesis at each step.
-    std::vector<int32_t> ancestors_, moved_ancestors_, parent_ancestors_;
-    std::vector<int32_t> kept_;
-    std::vector<Partial> partials_;  // for the constraint
+    std::vector<Sentence> sentences_;
+    std::vector<int32_t> active_, vacant_;  // indices of sentences_
+    int64_t source_tokens_ = 0;
+    CellPool pool_;
+    std::map<const Constraint *, std::vector<Partial>> partials_;
     std::vector<std::vector<int32_t>> partial_ids_;
     DecoderStep::Rows rows_;
     std::vector<float> values_;

@@ -8,11 +8,20 @@
 namespace xf {
 namespace {
 
-constexpr int64_t kFirstCapacity = 32;  // steps; doubled when needed
+std::vector<int64_t> memory_columns(const ModelConfig &c) {
+    return std::vector<int64_t>(c.decoder_layers, c.kv_columns());
+}
+
+std::vector<int64_t> cache_columns(const ModelConfig &c) {
+    std::vector<int64_t> columns;
+    for (int64_t layer = 0; layer < c.decoder_layers; ++layer)
+        columns.insert(columns.end(), {c.q_columns(), c.v_columns()});
+    return columns;
+}
 
 }  // namespace
 
-// Self-attention over the cached ancestors of each row, and cross-attention over the keys and values of the sources.
+// Self-attention over the cells of each row, and cross-attention over the keys and values of the sources.
 class DecoderStep::CachedAttention final : public Attention {
 public:
     CachedAttention(const DecoderStep &step, const DeviceRows &rows) : step_(step), rows_(rows) {}
@@ -24,19 +33,17 @@ public:
         args.H = c.H;
         args.dk = c.d_k;
         args.dv = c.d_v;
-        args.slots = step_.slots_;
         args.max_step = rows_.max_step;
         args.steps = rows_.steps;
         args.slot_of_row = rows_.slot_of_row;
-        args.ancestors = rows_.ancestors;
-        args.ld_ancestors = rows_.ld_ancestors;
+        args.cells = rows_.cells;
+        args.ld_cells = rows_.ld_cells;
         args.q = acts.qkv;
         args.k = acts.qkv + c.q_columns();
         args.v = acts.qkv + 2 * c.q_columns();
         args.ld_q = args.ld_k = args.ld_v = c.qkv_columns();
-        const Num keys = step_.keys(layer);
-        args.k_cache = keys;
-        args.v_cache = keys + step_.capacity_ * step_.slots_ * c.q_columns();
+        args.k_cache = step_.cache_.tensor(2 * layer);
+        args.v_cache = step_.cache_.tensor(2 * layer + 1);
         args.scale = c.attention_scale();
         args.window = c.window;
         args.dst = acts.context;
@@ -52,14 +59,14 @@ public:
         args.dk = c.d_k;
         args.dv = c.d_v;
         args.max_q_len = rows_.max_rows;
-        args.max_k_len = step_.max_source_length_;
+        args.max_k_len = rows_.max_source_length;
         args.q_begin = rows_.q_begin;
         args.q_len = rows_.q_length;
         args.k_begin = rows_.k_begin;
         args.k_len = rows_.k_length;
         args.q = acts.qkv;
         args.ld_q = c.q_columns();
-        const Num kv = step_.memory_kv(layer);
+        const Num kv = step_.memory_.tensor(layer);
         args.k = kv;
         args.v = kv + c.q_columns();
         args.ld_k = args.ld_v = c.kv_columns();
@@ -74,7 +81,11 @@ private:
     const DeviceRows &rows_;
 };
 
-DecoderStep::DecoderStep(const Model &model, Stream &stream) : model_(model), stream_(stream) {
+DecoderStep::DecoderStep(const Model &model, Stream &stream)
+    : model_(model),
+      stream_(stream),
+      memory_(stream, model.dtype(), memory_columns(model.config())),
+      cache_(stream, model.dtype(), cache_columns(model.config())) {
     const SpecialTokens &tokens = model.config().tokens;
     banned_ = {tokens.end};
     if (tokens.start != tokens.end) banned_.push_back(tokens.start);
@@ -82,130 +93,46 @@ DecoderStep::DecoderStep(const Model &model, Stream &stream) : model_(model), st
 }
 
 void DecoderStep::Rows::clear() {
-    for (std::vector<int32_t> *values : {&tokens, &slot_of_row, &sentence_begin, &sentence_length, &source})
-        values->clear();
+    for (std::vector<int32_t> *values : {&tokens, &steps, &cells, &sentence_begin, &sentence_length}) values->clear();
+    sources.clear();
     allowed.clear();
     may_end = true;
 }
 
-Pass DecoderStep::pass() const {
-    Pass pass{model_, stream_, *call_};
+Pass DecoderStep::pass(const Call &call) const {
+    Pass pass{model_, stream_, call};
     pass.invariant = true;
     return pass;
 }
 
-int64_t DecoderStep::cache_columns() const { return model_.config().q_columns() + model_.config().v_columns(); }
-
-Num DecoderStep::keys(int64_t layer) const {
-    return Num(cache_.data(), model_.dtype()) + layer * capacity_ * slots_ * cache_columns();
-}
-
-Num DecoderStep::memory_kv(int64_t layer) const {
-    return Num(memory_kv_.data(), model_.dtype()) + layer * memory_rows_ * model_.config().kv_columns();
-}
-
-void DecoderStep::begin(const PackedSide &src, int64_t sentences, Num memory, int64_t slots, int64_t limit,
-                        const Call &call) {
+int64_t DecoderStep::add_sources(const PackedSide &src, Num memory, const Call &call) {
     const ModelConfig &c = model_.config();
-    slots_ = slots;
-    limit_ = limit;
-    call_ = &call;
-    // Similar lengths share a layout if operations are recorded.
-    const bool graphs = model_.context().graphs();
-    memory_rows_ = graphs ? bucket(src.rows) : src.rows;
-    max_source_length_ = graphs ? bucket(src.max_length) : src.max_length;
-    source_begin_.assign(src.host_begin, src.host_begin + sentences);
-    source_length_.assign(src.host_length, src.host_length + sentences);
-    Arena size(model_.dtype());
-    size.numbers(memory_rows_ * c.decoder_layers, c.kv_columns());
-    memory_kv_.reserve(stream_.device(), size.bytes());
-    for (int64_t i = 0; i < c.decoder_layers; ++i)
-        cross_kv_fwd(pass(), model_.table().decoder.layers[i].cross, src.rows, memory, memory_kv(i));
-    // The memory of the previous group is reused, whatever its shape was.
-    const size_t step_bytes = c.decoder_layers * slots_ * cache_columns() * number_bytes(model_.dtype());
-    capacity_ = std::min<int64_t>(limit, cache_.bytes() / step_bytes);
-    if (capacity_ >= std::min(limit, kFirstCapacity)) return;
-    capacity_ = 0;
-    cache_ = Buffer();
-    grow_cache(std::min(limit, kFirstCapacity), {}, slots_);
-}
-
-// Copies the kept blocks so that they are contiguous. Within one buffer the new shape is not larger than the old one,
-// so every block moves toward the beginning. A copy of at most the distance it moves never overlaps itself.
-void DecoderStep::move_slots(const Buffer &from, Shape before, const Buffer &to, Shape after,
-                             std::span<const int32_t> kept, int64_t width) {
-    const ModelConfig &c = model_.config();
-    const Num src(from.data(), model_.dtype()), dst(to.data(), model_.dtype());
-    const bool same = from.data() == to.data();
-    const auto move = [&](int64_t target, int64_t source, int64_t count) {
-        if (same && target == source) return;
-        const int64_t chunk = same ? source - target : count;
-        for (int64_t at = 0; at < count; at += chunk)
-            stream_.copy(dst + (target + at), src + (source + at),
-                         std::min(chunk, count - at) * number_bytes(model_.dtype()));
-    };
-    for (int64_t part = 0; part < 2 * c.decoder_layers; ++part) {  // keys and values of each layer
-        const int64_t layer = part / 2, columns = part % 2 == 0 ? c.q_columns() : c.v_columns();
-        const auto begin = [&](const Shape &shape) {
-            return shape.steps * shape.slots * (layer * cache_columns() + (part % 2 == 0 ? 0 : c.q_columns()));
-        };
-        if (before.slots == after.slots) {
-            move(begin(after), begin(before), before.steps * before.slots * columns);
-            continue;
-        }
-        for (int64_t step = 0; step < before.steps; ++step) {
-            const int64_t source = begin(before) + step * before.slots * columns;
-            int64_t target = begin(after) + step * after.slots * columns;
-            for (size_t i = 0; i < kept.size();) {
-                size_t end = i + 1;  // adjacent blocks are copied together
-                while (end < kept.size() && kept[end] == kept[end - 1] + 1) ++end;
-                const int64_t count = (end - i) * width * columns;
-                move(target, source + kept[i] * width * columns, count);
-                target += count;
-                i = end;
-            }
-        }
+    const bool empty = memory_rows_.size() == 0;
+    const int64_t begin = memory_rows_.take(src.rows);
+    if (const int64_t rows = memory_rows_.size(); rows > memory_.rows()) {
+        // Similar lengths share a layout if operations are recorded.
+        const int64_t wanted = model_.context().graphs() ? bucket(rows) : rows;
+        memory_.reserve(empty ? wanted : std::max(wanted, memory_.rows() * 3 / 2), !empty);
     }
+    for (int64_t layer = 0; layer < c.decoder_layers; ++layer)
+        cross_kv_fwd(pass(call), model_.table().decoder.layers[layer].cross, src.rows, memory,
+                     memory_.tensor(layer) + begin * c.kv_columns());
+    return begin;
 }
 
-void DecoderStep::grow_cache(int64_t steps, std::span<const int32_t> kept, int64_t width) {
-    const ModelConfig &c = model_.config();
-    const Shape before{capacity_, slots_};
-    if (capacity_ > 0) slots_ = kept.size() * width;
-    Arena size(model_.dtype());
-    size.numbers(c.decoder_layers * steps, slots_ * cache_columns());
-    Buffer larger(stream_.device(), size.bytes());
-    move_slots(cache_, before, larger, {steps, slots_}, kept, width);
-    stream_.sync();
-    cache_ = std::move(larger);
-    capacity_ = steps;
-}
-
-void DecoderStep::make_room(std::span<const int32_t> kept, int64_t width) {
-    const Shape before{capacity_, slots_};
-    const int64_t slots = kept.size() * width;
-    const int64_t steps = std::min(limit_, before.steps * before.slots / slots);
-    // At least a quarter more steps, so that the total amount copied is at most a few times the size of the cache.
-    if (steps < std::min(limit_, before.steps + before.steps / 4))
-        return grow_cache(std::min(limit_, 2 * capacity_), kept, width);
-    move_slots(cache_, before, cache_, {steps, slots}, kept, width);
-    slots_ = slots;
-    capacity_ = steps;
-}
+void DecoderStep::clear() { memory_rows_.clear(); }
 
 DecoderStep::DeviceRows DecoderStep::upload(const Rows &rows) {
-    const int64_t count = rows.tokens.size(), sentences = rows.source.size();
+    const int64_t count = rows.tokens.size(), sentences = rows.sources.size();
     staging_.clear();
-    const size_t tokens = staging_.add(rows.tokens), slots = staging_.add(rows.slot_of_row);
-    const size_t steps = staging_.add(count, [&](int64_t) { return rows.t; });
+    const size_t tokens = staging_.add(rows.tokens), steps = staging_.add(rows.steps);
+    const size_t slots = staging_.add(count, [](int64_t row) { return row; });
+    const size_t cells = staging_.add(rows.cells);
     const size_t q_begin = staging_.add(rows.sentence_begin), q_length = staging_.add(rows.sentence_length);
-    const size_t k_begin = staging_.add(sentences, [&](int64_t i) { return source_begin_[rows.source[i]]; });
-    const size_t k_length = staging_.add(sentences, [&](int64_t i) { return source_length_[rows.source[i]]; });
+    const size_t k_begin = staging_.add(sentences, [&](int64_t s) { return rows.sources[s].begin; });
+    const size_t k_length = staging_.add(sentences, [&](int64_t s) { return rows.sources[s].length; });
     const size_t allowed = staging_.add(rows.allowed.size(), [&](int64_t i) { return rows.allowed[i]; });
     staging_.upload(stream_);
-    const size_t bytes = slots_ * rows.ld_ancestors * sizeof(int32_t);
-    ancestors_.reserve(stream_.device(), bytes);
-    if (rows.t > 0) stream_.upload(ancestors_.data(), rows.ancestors, bytes);
     DeviceRows device{};
     device.rows = count;
     device.sentences = sentences;
@@ -213,34 +140,33 @@ DecoderStep::DeviceRows DecoderStep::upload(const Rows &rows) {
     device.tokens = staging_.at(tokens);
     device.steps = staging_.at(steps);
     device.slot_of_row = staging_.at(slots);
-    device.ancestors = ancestors_.ints();
+    device.cells = staging_.at(cells);
     device.q_begin = staging_.at(q_begin);
     device.q_length = staging_.at(q_length);
     device.k_begin = staging_.at(k_begin);
     device.k_length = staging_.at(k_length);
-    device.ld_ancestors = rows.ld_ancestors;
-    device.max_step = rows.t;
+    device.ld_cells = rows.ld_cells;
+    device.max_step = rows.ld_cells - 1;
+    for (const Source &source : rows.sources)
+        device.max_source_length = std::max<int64_t>(device.max_source_length, source.length);
     device.allowed = rows.allowed.empty() ? nullptr : reinterpret_cast<const uint32_t *>(staging_.at(allowed));
     device.may_end = rows.may_end;
     return device;
 }
 
-void DecoderStep::reserve(int64_t rows, int64_t steps) {
-    while (capacity_ < std::min(steps, limit_)) {
-        const int32_t all[] = {0};
-        grow_cache(std::min(limit_, 2 * capacity_), all, slots_);
-    }
+void DecoderStep::reserve(int64_t rows) {
     Arena dry(model_.dtype());
     plan_stack(model_.config(), Stack::kDecoder, PassKind::kInference, rows, 0, &dry, &acts_);
     workspace_.reserve(stream_.device(), dry.bytes());
 }
 
-void DecoderStep::run(const Rows &rows, int64_t k, float *values, int32_t *ids) {
-    reserve(rows.tokens.size(), rows.t + 1);
-    run(upload(rows), k, values, ids, false);
+void DecoderStep::run(const Rows &rows, int64_t k, float *values, int32_t *ids, const Call &call) {
+    reserve(rows.tokens.size());
+    run(upload(rows), k, values, ids, false, call);
 }
 
-void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t *ids, bool on_device) {
+void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t *ids, bool on_device,
+                      const Call &call) {
     const ModelConfig &c = model_.config();
     Arena arena(model_.dtype(), workspace_.data());
     plan_stack(c, Stack::kDecoder, PassKind::kInference, rows.rows, 0, &arena, &acts_);
@@ -251,7 +177,7 @@ void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t 
     top.V = c.V;
     top.D = c.D;
     top.k = k;
-    top.src = stack_fwd(pass(), Stack::kDecoder, {rows.rows, rows.tokens, rows.steps}, &attention, acts_);
+    top.src = stack_fwd(pass(call), Stack::kDecoder, {rows.rows, rows.tokens, rows.steps}, &attention, acts_);
     model_.matrix(model_.table().output).give_to(&top);
     top.bias = model_.param(model_.table().output_bias);
     const int64_t skipped = rows.may_end ? 1 : 0;

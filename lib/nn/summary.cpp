@@ -46,7 +46,7 @@ public:
         arena.numbers(c_.decoder_layers * (steps + (steps + 1) / 2), rows * columns);
         StackActivations acts;
         plan_stack(c_, Stack::kDecoder, PassKind::kInference, rows, 0, &arena, &acts);
-        arena.ints(3 * rows * steps);  // ancestors
+        arena.ints(3 * rows * steps);  // numbers of cells
         const int64_t work = batch(source) + activations(PassKind::kInference, source, 0) + arena.bytes();
         // The matrices of an int8 file exist in addition while they are converted.
         const int64_t loading = file_type_ == XF_WEIGHTS_INT8 && weights_type_ != file_type_

@@ -131,7 +131,17 @@ public:
         penalty_.upload();
         std::fill(live_.host.begin(), live_.host.end(), 1);
         live_.upload();
-        lines_.assign(n, {{}});
+        int32_t total = 7;
+        for (size_t s = 0; s < n; ++s) {
+            first_cell_.host[s] = total;
+            for (int64_t i = 0; i < s_.beam; ++i)
+                cells_.host[(s * static_cast<size_t>(s_.beam) + static_cast<size_t>(i)) * kSteps] =
+                    total + static_cast<int32_t>(i);
+            lines_.push_back({{total}});
+            total += limit_.host[s] * static_cast<int32_t>(s_.beam);
+        }
+        first_cell_.upload();
+        cells_.upload();
     }
 
     void run() {
@@ -163,7 +173,7 @@ private:
             if (search.done()) continue;
             for (size_t i = 0; i < search.live().size(); ++i)
                 make_list(random_, s_, values.host.data() + begin + i * k, ids.host.data() + begin + i * k);
-            search.advance(values.host.data() + begin, ids.host.data() + begin, s_.k);
+            search.advance(values.host.data() + begin, ids.host.data() + begin, s_.k, s_.k);
             if (!search.done()) inherit(active[a]);
         }
         values.upload();
@@ -180,11 +190,12 @@ private:
                       ids.ptr,
                       penalty_.ptr,
                       limit_.ptr,
+                      first_cell_.ptr,
                       length_.ptr,
                       live_.ptr,
                       done_.ptr,
                       logp_.ptr,
-                      ancestors_.ptr,
+                      cells_.ptr,
                       token_.ptr,
                       parent_.ptr,
                       value_.ptr,
@@ -194,7 +205,7 @@ private:
                       steps.ptr,
                       remaining.ptr});
         for (Array<int32_t> *array :
-             {&length_, &live_, &done_, &ancestors_, &token_, &parent_, &finished_count_, &tokens, &steps, &remaining})
+             {&length_, &live_, &done_, &cells_, &token_, &parent_, &finished_count_, &tokens, &steps, &remaining})
             array->download();
         logp_.download();
         value_.download();
@@ -208,13 +219,14 @@ private:
                          steps.host.data() + a * static_cast<size_t>(s_.beam));
     }
 
-    // As the core does it: a list of slots for each live hypothesis.
+    // As the core does it: a list of cells for each live hypothesis.
     void inherit(int32_t s) {
         auto &mine = lines_[static_cast<size_t>(s)];
         std::vector<std::vector<int32_t>> next;
         for (const BeamSearch::Live &live : searches_[static_cast<size_t>(s)].live()) {
             next.push_back(mine[static_cast<size_t>(live.parent)]);
-            next.back().push_back(static_cast<int32_t>(s * s_.beam + live.parent));
+            next.back().push_back(first_cell_.host[static_cast<size_t>(s)] +
+                                  static_cast<int32_t>(std::ssize(next.back()) * s_.beam + std::ssize(next) - 1));
         }
         mine = std::move(next);
     }
@@ -273,11 +285,12 @@ private:
             const bool lives = searched && i < live_[s];
             CHECK_EQ(tokens[i], lives ? searches_[static_cast<size_t>(s)].live()[static_cast<size_t>(i)].token : 0);
             CHECK_EQ(steps[i], searched ? length_[s] : 0);
-            for (int64_t u = 0; searched && u < length_[s]; ++u) {
-                const int32_t slot = ancestors_[(s * s_.beam + i) * kSteps + u];
-                CHECK(slot >= s * s_.beam && slot < (s + 1) * s_.beam);  // of idle rows too: they are computed
+            for (int64_t u = 0; searched && u <= length_[s]; ++u) {
+                const int32_t cell = cells_[(s * s_.beam + i) * kSteps + u], first = first_cell_[s];
+                CHECK(cell >= first && cell < first + limit_[s] * s_.beam);    // of idle rows too: they are computed
+                if (u == length_[s]) CHECK_EQ(cell, first + u * s_.beam + i);  // no two rows write to the same cell
                 if (lives)
-                    CHECK_EQ(slot, lines_[static_cast<size_t>(s)][static_cast<size_t>(i)][static_cast<size_t>(u)]);
+                    CHECK_EQ(cell, lines_[static_cast<size_t>(s)][static_cast<size_t>(i)][static_cast<size_t>(u)]);
             }
         }
     }
@@ -291,7 +304,7 @@ private:
     size_t n_ = static_cast<size_t>(s_.sentences), m_ = static_cast<size_t>(slots_);
     Array<int32_t> limit_{plugin_, n_}, length_{plugin_, n_}, live_{plugin_, n_}, done_{plugin_, n_};
     Array<double> penalty_{plugin_, kSteps + 1}, logp_{plugin_, m_};
-    Array<int32_t> ancestors_{plugin_, m_ *kSteps, -1}, token_{plugin_, m_ *kSteps, -1},
+    Array<int32_t> first_cell_{plugin_, n_}, cells_{plugin_, m_ *kSteps, -1}, token_{plugin_, m_ *kSteps, -1},
         parent_{plugin_, m_ *kSteps, -1};
     Array<float> value_{plugin_, m_ *kSteps, 1};
     Array<xf_beam_finished> finished_{plugin_, n_ *static_cast<size_t>(s_.n_best)};
@@ -328,7 +341,7 @@ XF_TEST(every_beam_can_be_launched) {
     Array<int32_t> nobody(plugin, 1, -1), tokens(plugin, kMost, -7), steps(plugin, kMost, -7), remaining(plugin, 1, -7);
     for (int64_t beam = 1; beam <= kMost; ++beam) {
         xf_beam_step args{};
-        args.active_count = args.sentences = args.n_best = args.k = args.ld_ancestors = 1;
+        args.active_count = args.sentences = args.n_best = args.k = args.ld_cells = 1;
         args.beam = beam;
         args.active = nobody.ptr;
         args.tokens = tokens.ptr, args.steps = steps.ptr, args.remaining = remaining.ptr;

@@ -9,7 +9,7 @@ namespace {
 
 using namespace xf_test;
 
-// Both searches over one group of sentences, as Decoder::decode_group() has it.
+// Both searches over one group of sentences.
 class Group {
 public:
     Group(const std::shared_ptr<const xf::Model> &model, const std::vector<Ids> &sources, int64_t extra)
@@ -21,34 +21,33 @@ public:
           host_(*model, step_) {
         const Batch batch(sources);
         packed_.load(stream_, model->config(), batch.view(), xf::PackedBatch::Sides::kSource, false);
-        for (size_t s = 0; s < sources.size(); ++s) {
-            sentences_.push_back(static_cast<int64_t>(s));
-            limits_.push_back(static_cast<int64_t>(sources[s].size()) + extra);
+        for (const Ids &source : sources) limits_.push_back(std::ssize(source) + extra);
+    }
+    std::vector<xf::SearchTask> tasks(const xf::BeamOptions &beam) const {
+        std::vector<xf::SearchTask> tasks(limits_.size());
+        for (size_t s = 0; s < tasks.size(); ++s) {
+            tasks[s].sentence = static_cast<int64_t>(s);
+            tasks[s].beam = beam;
+            tasks[s].limit = limits_[s];
         }
+        return tasks;
     }
-    xf::SearchRequest request(const xf::BeamOptions &beam) const {
-        xf::SearchRequest request;
-        request.beam = beam;
-        request.k = std::min(xf::BeamSearch::continuations(beam), model_->config().V - 1);
-        request.sentences = sentences_;
-        request.limits = limits_;
-        return request;
-    }
-    Answers run(bool on_device, const xf::SearchRequest &request) {
+    Answers run(bool on_device, std::vector<xf::SearchTask> tasks) {
         network_.prepare(packed_, xf::Transformer::Mode::kInfer, false);
         xf::Pass pass{*model_, stream_, call_};
         pass.invariant = true;
         const xf::Num memory = network_.encode(pass, packed_);
-        const auto count = static_cast<int64_t>(sentences_.size());
-        const int64_t longest = *std::max_element(limits_.begin(), limits_.end());
-        const xf::SearchControl watch(call_, count);
-        std::vector<xf::SentenceOutcome> outcomes(sentences_.size());
+        host_.clear();
+        const int64_t row = step_.add_sources(packed_.src, memory, call_);
+        for (size_t s = 0; s < tasks.size(); ++s)
+            tasks[s].source = xf::DecoderStep::Source::of(packed_.src, static_cast<int64_t>(s), row);
+        std::vector<xf::SentenceOutcome> outcomes(tasks.size());
         if (on_device) {
-            step_.begin(packed_.src, count, memory, device_.slots(request.beam, count), device_.steps(longest), call_);
-            device_.run(request, watch, &outcomes);
+            device_.run(
+                tasks, call_, [](int64_t) {}, &outcomes);
         } else {
-            step_.begin(packed_.src, count, memory, count * request.beam.beam, longest, call_);
-            host_.run(request, watch, &outcomes);
+            for (const xf::SearchTask &task : tasks) host_.add(task);
+            while (host_.active() > 0) host_.step(call_, &outcomes);
         }
         Answers answers;
         for (xf::SentenceOutcome &outcome : outcomes) answers.push_back(std::move(outcome.hypotheses));
@@ -64,7 +63,7 @@ private:
     xf::DeviceSearch device_;
     xf::HostSearch host_;
     xf::PackedBatch packed_;
-    std::vector<int64_t> sentences_, limits_;
+    std::vector<int64_t> limits_;
 };
 
 // Chooses the allowed ids at random, depending on all arguments of the constraint; sometimes none.
@@ -128,12 +127,14 @@ XF_TEST(the_device_search_matches_the_host_search) {
                     offsets.push_back(std::ssize(prefix_ids));
                 }
                 const xf::Constraint constraint = for_each(c.rule);
-                xf::SearchRequest request = group.request({c.beam, c.n_best, c.alpha});
-                request.min_tokens = c.min_tokens;
-                if (c.begin != Begin::kNothing)
-                    request.prefixes.ids = prefix_ids.data(), request.prefixes.offsets = offsets.data();
-                if (c.rule != nullptr) request.constraint = &constraint;
-                const Answers host = group.run(false, request), device = group.run(true, request);
+                auto tasks = group.tasks({c.beam, c.n_best, c.alpha});
+                for (size_t s = 0; s < count; ++s) {
+                    tasks[s].min_tokens = c.min_tokens;
+                    if (c.begin != Begin::kNothing)
+                        tasks[s].prefix.ids = {prefix_ids.data() + offsets[s], prefix_ids.data() + offsets[s + 1]};
+                    if (c.rule != nullptr) tasks[s].constraint = &constraint;
+                }
+                const Answers host = group.run(false, tasks), device = group.run(true, tasks);
                 for (size_t s = 0; s < count; ++s)
                     if (!same(host[s], device[s]))
                         CHECK_EQ("case " + std::to_string(&c - kCases) + ", sentence " + std::to_string(s) + " of " +
@@ -159,9 +160,9 @@ XF_TEST(a_constraint_is_called_as_often_as_on_the_host) {
                 at_random(partial);
             }
         };
-        xf::SearchRequest request = group.request({4, 2, 0.6});
-        request.constraint = &constraint;
-        group.run(on_device, request);
+        auto tasks = group.tasks({4, 2, 0.6});
+        for (xf::SearchTask &task : tasks) task.constraint = &constraint;
+        group.run(on_device, tasks);
     }
     CHECK(asked[0].size() > 50);
     CHECK(asked[0] == asked[1]);

@@ -92,9 +92,9 @@ void define_attention(const Call &call) {
 
 void define_attention_step(const Call &call) {
     const Case &c = call.p.c;
-    const int64_t slots = call.p.at("k_cache").rows / (c.t + 2);
     for (int64_t r = 0; r < c.M; ++r) {
-        const int64_t t = call.integer("steps", r), slot = call.integer("slot_of_row", r), own = t * slots + slot;
+        const int64_t t = call.integer("steps", r), slot = call.integer("slot_of_row", r);
+        const int64_t own = call.integer("cells", slot, t);
         for (int64_t i = 0; i < c.H * c.dk; ++i) call.expect("k_cache", own, i, call.in("k", r, i));
         for (int64_t i = 0; i < c.H * c.dv; ++i) call.expect("v_cache", own, i, call.in("v", r, i));
         for (int64_t h = 0; h < c.H; ++h) {
@@ -103,7 +103,7 @@ void define_attention_step(const Call &call) {
             for (int64_t u = 0; u <= t; ++u) {
                 if (c.window > 0 && t - u > c.window / 2) continue;
                 const bool now = u == t;
-                const int64_t at = now ? r : u * slots + call.integer("ancestors", slot, u);
+                const int64_t at = now ? r : call.integer("cells", slot, u);
                 const double weight =
                     std::exp(0.7 * dot(call, "q", r, h * c.dk, now ? "k" : "k_cache", at, h * c.dk, c.dk));
                 total += weight;

@@ -175,25 +175,30 @@ ProblemSet make_attention(const Case &c, const Reference &reference, bool revers
 const Builder attention("attention", make_attention);
 
 ProblemSet make_attention_step(const Case &c, const Reference &, bool) {
-    const int64_t slots = c.M + 3, steps = c.t + 2, wide_k = c.H * c.dk, wide_v = c.H * c.dv, ld_ancestors = c.t + 1;
-    std::vector<int32_t> slot_of_row, steps_of_row, ancestors;
+    const int64_t slots = c.M + 3, steps = c.t + 2, wide_k = c.H * c.dk, wide_v = c.H * c.dv, ld_cells = c.t + 2;
+    std::vector<int32_t> slot_of_row, steps_of_row, cells;
     for (int64_t r = 0; r < c.M; ++r) {
         slot_of_row.push_back(static_cast<int32_t>((r * 5 + 2) % slots));
         steps_of_row.push_back(static_cast<int32_t>(std::max<int64_t>(0, c.t - r % 3)));  // not all at the same step
     }
     for (int64_t slot = 0; slot < slots; ++slot)
-        for (int64_t u = 0; u < ld_ancestors; ++u) {  // lines of ancestors cross and join; the last entry isn't read
+        for (int64_t u = 0; u < ld_cells; ++u) {  // hypotheses share cells; the last entry is not read
             const float from = (noise(9, slot, u) + 1.0f) / 2.01f * static_cast<float>(slots);
-            // The last steps before t belong to other rows: no row reads what this call writes.
-            ancestors.push_back(u == c.t ? -1 : static_cast<int32_t>(u >= c.t - 2 ? slot : static_cast<int64_t>(from)));
+            // The cells of the last steps are not shared: no row reads what this call writes.
+            const int64_t cell = u * slots + (u >= c.t - 2 ? slot : static_cast<int64_t>(from));
+            cells.push_back(u > c.t ? -1 : static_cast<int32_t>(cell));
         }
     if (slots % 5 == 0)
         for (int64_t r = 0; r < c.M; ++r) slot_of_row[static_cast<size_t>(r)] = static_cast<int32_t>(c.M - 1 - r);
     Problem p{.name = "attention_step", .c = c, .rows = c.M, .row_invariant = true};
-    p.buffers = {per_row(integers("slot_of_row", slot_of_row)),      per_row(integers("steps", steps_of_row)),
-                 integers("ancestors", ancestors, ld_ancestors),     per_row(input("q", c.M, wide_k, wide_k + c.pad)),
-                 per_row(input("k", c.M, wide_k, wide_k + c.pad)),   per_row(input("v", c.M, wide_v, wide_v + c.pad)),
-                 sum("k_cache", steps * slots, wide_k, wide_k),      sum("v_cache", steps * slots, wide_v, wide_v),
+    p.buffers = {per_row(integers("slot_of_row", slot_of_row)),
+                 per_row(integers("steps", steps_of_row)),
+                 integers("cells", cells, ld_cells),
+                 per_row(input("q", c.M, wide_k, wide_k + c.pad)),
+                 per_row(input("k", c.M, wide_k, wide_k + c.pad)),
+                 per_row(input("v", c.M, wide_v, wide_v + c.pad)),
+                 sum("k_cache", steps * slots, wide_k, wide_k),
+                 sum("v_cache", steps * slots, wide_v, wide_v),
                  per_row(output("dst", c.M, wide_v, wide_v + c.pad))};
     for (const char *name : {"k_cache", "v_cache"}) {
         Buffer &cache = p.at(name);
@@ -209,12 +214,11 @@ ProblemSet make_attention_step(const Case &c, const Reference &, bool) {
                                      .H = c.H,
                                      .dk = c.dk,
                                      .dv = c.dv,
-                                     .slots = slots,
                                      .max_step = c.t,
                                      .steps = a.i("steps"),
                                      .slot_of_row = a.i("slot_of_row"),
-                                     .ancestors = a.i("ancestors"),
-                                     .ld_ancestors = ld_ancestors,
+                                     .cells = a.i("cells"),
+                                     .ld_cells = ld_cells,
                                      .q = a.f("q"),
                                      .k = a.f("k"),
                                      .v = a.f("v"),

@@ -66,7 +66,7 @@ std::vector<Hypothesis> search(const Chain &chain, const BeamOptions &options) {
                 values.push_back(chain.at(position, live.token, ids.back()));
             }
         }
-        beam.advance(values.data(), ids.data(), k);
+        beam.advance(values.data(), ids.data(), k, k);
         ++position;
     }
     return beam.result();
@@ -132,9 +132,9 @@ XF_TEST(greedy_search_ends_where_the_end_symbol_is_best) {
     BeamSearch beam({1, 1, 0.6}, 10);
     const float first[] = {-0.1f};
     const int32_t five[] = {5}, end[] = {kEnd};
-    beam.advance(first, five, 1);
+    beam.advance(first, five, 1, 1);
     CHECK(!beam.done());
-    beam.advance(first, end, 1);
+    beam.advance(first, end, 1, 1);
     CHECK(beam.done());
     const Hypothesis h = beam.result()[0];
     CHECK(h.finished);
@@ -147,7 +147,7 @@ XF_TEST(a_hypothesis_cut_by_the_limit_is_unfinished) {
     BeamSearch beam({2, 1, 0.6}, 1);
     const float values[] = {-0.5f, -0.5f, -3.0f, -4.0f};
     const int32_t ids[] = {7, 9, 8, 6};
-    beam.advance(values, ids, 4);
+    beam.advance(values, ids, 4, 4);
     CHECK(beam.done());
     const std::vector<Hypothesis> answers = beam.result();
     CHECK_EQ(answers.size(), size_t{1});
@@ -160,13 +160,13 @@ XF_TEST(an_end_symbol_among_the_2b_best_finishes) {
     BeamSearch beam({2, 2, 0}, 4);
     const float values[] = {-0.5f, -0.6f, -0.7f, -0.8f};
     const int32_t ids[] = {5, 6, 7, kEnd};  // the end symbol is the fourth of 2B = 4
-    beam.advance(values, ids, 4);
+    beam.advance(values, ids, 4, 4);
     CHECK_EQ(beam.live().size(), size_t{2});
     CHECK_EQ(beam.live()[0].token, 5);
     CHECK_EQ(beam.live()[1].token, 6);
     const float far[] = {-90, -91, -92, -93, -90, -91, -92, -93};
     const int32_t rest[] = {5, 6, 7, kEnd, 5, 6, 7, kEnd};
-    while (!beam.done()) beam.advance(far, rest, 4);
+    while (!beam.done()) beam.advance(far, rest, 4, 4);
     const std::vector<Hypothesis> answers = beam.result();
     CHECK(answers[0].finished && answers[0].ids.empty());
     CHECK_NEAR(answers[0].score, double{-0.8f}, 1e-12);
@@ -178,12 +178,12 @@ XF_TEST(the_search_stops_when_no_live_hypothesis_can_win) {
     BeamSearch wide({2, 1, 1.0}, 10);
     const float values[] = {-0.9f, -1.0f, -40, -41};
     const int32_t ids[] = {5, kEnd, 6, 7};
-    wide.advance(values, ids, 4);
+    wide.advance(values, ids, 4, 4);
     CHECK(!wide.done());
     // Now the live hypotheses are much worse: -40 / lp(10) = -16 is less than -1.
     const float low[] = {-40, -41, -42, -43, -40, -41, -42, -43};
     const int32_t more[] = {5, 6, 7, 8, 5, 6, 7, 8};
-    wide.advance(low, more, 4);
+    wide.advance(low, more, 4, 4);
     CHECK(wide.done());
     CHECK_NEAR(wide.result()[0].score, -1.0, 1e-7);
 }
@@ -204,11 +204,11 @@ XF_TEST(ties_prefer_the_lower_index_and_then_the_lower_id) {
     BeamSearch beam({2, 1, 0.6}, 10);
     const float first[] = {-1, -1, -2, -2};
     const int32_t first_ids[] = {4, 8, 3, 5};
-    beam.advance(first, first_ids, 4);
+    beam.advance(first, first_ids, 4, 4);
     CHECK(beam.live()[0].token == 4 && beam.live()[1].token == 8);
     const float second[] = {-1, -1, -5, -5, -1, -1, -5, -5};
     const int32_t second_ids[] = {7, 9, 3, 4, 2, 3, 5, 6};
-    beam.advance(second, second_ids, 4);
+    beam.advance(second, second_ids, 4, 4);
     CHECK(beam.live()[0].parent == 0 && beam.live()[0].token == 7);
     CHECK(beam.live()[1].parent == 0 && beam.live()[1].token == 9);
     CHECK_EQ(beam.live()[0].log_probability, -2.0);
@@ -222,7 +222,7 @@ XF_TEST(the_stop_test_uses_the_penalty_at_the_limit_and_is_strict) {
         const float live = just_worse ? std::nextafter(-3.0f, -4.0f) : -3.0f;
         const float values[] = {-1.5f, live, live, -9};
         const int32_t ids[] = {kEnd, 5, 6, 7};
-        beam.advance(values, ids, 4);
+        beam.advance(values, ids, 4, 4);
         CHECK_EQ(beam.done(), just_worse);
     }
 }
@@ -233,12 +233,12 @@ XF_TEST(the_stop_test_uses_the_worst_kept_hypothesis) {
         BeamSearch beam({2, n_best, 0.0}, 9);
         const float values[] = {-1, -4, -5, -9};
         const int32_t ids[] = {kEnd, 5, 6, 7};
-        beam.advance(values, ids, 4);
+        beam.advance(values, ids, 4, 4);
         CHECK_EQ(beam.done(), n_best == 1);
         if (n_best == 1) continue;
         const float ends[] = {-0.5f, -50, -60, -70, -0.5f, -50, -60, -70};
         const int32_t more[] = {kEnd, 5, 6, 7, kEnd, 5, 6, 7};
-        beam.advance(ends, more, 4);  // -4.5 and -5.5 end; only one is kept
+        beam.advance(ends, more, 4, 4);  // -4.5 and -5.5 end; only one is kept
         CHECK(beam.done());
         CHECK_EQ(beam.result().size(), size_t{2});
         CHECK_EQ(beam.result()[1].score, -4.5);
@@ -251,12 +251,12 @@ XF_TEST(an_end_symbol_after_the_2b_best_is_ignored) {
     const float values[] = {-1, -2};
     const int32_t ids[] = {5, kEnd};
     CHECK_EQ(BeamSearch::continuations({1, 1, 0.6}), 1);
-    beam.advance(values, ids, 2);  // greedy: only the best continuation counts
+    beam.advance(values, ids, 2, 2);  // greedy: only the best continuation counts
     CHECK(!beam.done());
     BeamSearch wide({2, 1, 0.6}, 9);
     const float more[] = {-1, -2, -3, -4, -5};
     const int32_t more_ids[] = {5, 6, 7, 8, kEnd};
-    wide.advance(more, more_ids, 5);
+    wide.advance(more, more_ids, 5, 5);
     CHECK(!wide.done());
     CHECK(!wide.result()[0].finished);
 }
@@ -266,11 +266,11 @@ XF_TEST(an_unfinished_hypothesis_is_the_last_resort) {
     BeamSearch beam({2, 2, 0.0}, 2);
     const float first[] = {-0.1f, -0.2f, -7, -8};
     const int32_t first_ids[] = {5, 6, kEnd, 7};
-    beam.advance(first, first_ids, 4);
+    beam.advance(first, first_ids, 4, 4);
     CHECK(!beam.done());
     const float second[] = {-0.1f, -0.2f, -9, -9, -0.1f, -0.2f, -9, -9};
     const int32_t second_ids[] = {5, 6, 7, 8, 5, 6, 7, 8};
-    beam.advance(second, second_ids, 4);
+    beam.advance(second, second_ids, 4, 4);
     CHECK(beam.done());
     CHECK_EQ(beam.result().size(), size_t{1});
     CHECK(beam.result()[0].finished && beam.result()[0].ids.empty());
@@ -281,7 +281,7 @@ XF_TEST(rows_without_a_possible_token_end_the_search) {
     BeamSearch beam({2, 1, 0.6}, 5);
     const float none[] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
     const int32_t ids[] = {2, 3, 4, 5};
-    beam.advance(none, ids, 4);
+    beam.advance(none, ids, 4, 4);
     CHECK(beam.done());
     const Hypothesis h = beam.result()[0];
     CHECK(!h.finished);

@@ -83,10 +83,10 @@ XF_TEST(a_long_sentence_does_not_enlarge_the_memory_of_short_ones) {
     for (size_t s = 0; s < all.size(); ++s) CHECK(same(together[s], s == 11 ? one[0] : shorts[s < 11 ? s : s - 1]));
 }
 
-// Sentences end at different steps, and the cache is compacted for the others.
-XF_TEST(compaction_does_not_change_results) {
+// Sentences end at different steps, and the cells of those that have ended are used for the others.
+XF_TEST(sentences_that_end_at_different_steps_do_not_change_results) {
     on_each_device(2, [](const auto &context, const DeviceName &name) {
-        if (name.cuda()) return;  // slow if emulated, and the device search does not compact
+        if (name.cuda()) return;  // slow if emulated, and the device search does not reuse cells
         const auto model = make_endless(context);
         std::vector<Ids> sources;
         Draw draw(12);

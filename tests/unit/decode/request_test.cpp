@@ -290,11 +290,11 @@ struct SlowMemory {
     }
 };
 
-// The second group needs more memory than the first for the layers of its encoder. It gets the memory after the
-// deadline.
-XF_TEST(a_deadline_in_the_encoder_fails_the_sentences_of_the_group) {
+// The longest sentence is decoded alone. The two others begin after it, and need more memory for the layers of the
+// encoder. They get it after the deadline.
+XF_TEST(a_deadline_in_the_encoder_fails_the_sentences_that_begin) {
     Settings settings = with(kTinyModel, {{"model.max_length", "300"}});
-    const std::vector<Ids> sources = {Ids(200, kEndToken), Ids(257, kEndToken), {2, 99, 1}, Ids(190, kEndToken)};
+    const std::vector<Ids> sources = {Ids(250, kEndToken), Ids(300, kEndToken), {2, 99, 1}, Ids(240, kEndToken)};
     const Settings search = {{"decode.beam", "1"},
                              {"decode.batch_sentences", "2"},
                              {"decode.max_extra_tokens", "0"},

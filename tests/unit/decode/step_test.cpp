@@ -13,7 +13,7 @@ using namespace xf_test;
 constexpr int64_t kBeam = 3, kV = 19;
 
 struct Hypothesis {
-    Ids tokens, slots;             // slots: of its ancestors, one per step
+    Ids tokens, cells;             // cells: one more, for the next token
     std::vector<float> log_probs;  // of its tokens
 };
 
@@ -32,10 +32,11 @@ public:
         xf::Pass pass{*net->model, net->stream, call};
         pass.invariant = true;
         const xf::Num memory = network_.encode(pass, packed_);
-        const auto sentences = static_cast<int64_t>(sources.size());
-        step_.begin(packed_.src, sentences, memory, sentences * kBeam, *std::max_element(steps_.begin(), steps_.end()),
-                    call_);
-        for (auto &live : live_) live.resize(1);
+        const int64_t row = step_.add_sources(packed_.src, memory, call_);
+        for (size_t s = 0; s < live_.size(); ++s) {
+            live_[s] = {Hypothesis{{}, {cell(0, s, 0)}, {}}};
+            sources_.push_back(xf::DecoderStep::Source::of(packed_.src, static_cast<int64_t>(s), row));
+        }
     }
 
     std::vector<std::vector<Hypothesis>> run() {
@@ -46,14 +47,15 @@ public:
             const auto k = static_cast<size_t>(kV - 1);
             std::vector<float> values(rows.tokens.size() * k);
             std::vector<int32_t> ids(values.size());
-            step_.run(rows, kV - 1, values.data(), ids.data());
-            for (size_t i = 0; i < rows.source.size(); ++i) {
-                const auto s = static_cast<size_t>(rows.source[i]);
+            step_.reserve_cells((t + 1) * std::ssize(live_) * kBeam, true);
+            step_.run(rows, kV - 1, values.data(), ids.data(), call_);
+            for (size_t i = 0; i < walking_.size(); ++i) {
+                const size_t s = walking_[i];
                 std::vector<Hypothesis> next;
                 for (int64_t j = 0; j < kBeam; ++j) {
                     const auto parent = static_cast<size_t>(draw.bits() % live_[s].size());
                     Hypothesis child = live_[s][parent];
-                    child.slots.push_back(static_cast<int32_t>(s * kBeam + parent));
+                    child.cells.push_back(cell(t + 1, s, j));
                     const size_t at = (static_cast<size_t>(rows.sentence_begin[i]) + parent) * k + draw.bits() % k;
                     child.tokens.push_back(ids[at]);
                     child.log_probs.push_back(values[at]);
@@ -65,21 +67,23 @@ public:
     }
 
 private:
+    int32_t cell(int64_t t, size_t s, int64_t j) const {
+        return static_cast<int32_t>((t * std::ssize(live_) + static_cast<int64_t>(s)) * kBeam + j);
+    }
     xf::DecoderStep::Rows collect(int64_t t) {
         xf::DecoderStep::Rows rows;
-        rows.t = rows.ld_ancestors = t;
-        lines_.assign(static_cast<size_t>(step_.slots() * t), -1);
-        rows.ancestors = lines_.data();
+        rows.ld_cells = t + 1;
+        walking_.clear();
         for (size_t s = 0; s < live_.size(); ++s) {
             if (t >= steps_[s]) continue;
-            rows.source.push_back(static_cast<int32_t>(s));
+            walking_.push_back(s);
+            rows.sources.push_back(sources_[s]);
             rows.sentence_begin.push_back(static_cast<int32_t>(rows.tokens.size()));
             rows.sentence_length.push_back(static_cast<int32_t>(live_[s].size()));
-            for (size_t j = 0; j < live_[s].size(); ++j) {
-                const Hypothesis &h = live_[s][j];
+            for (const Hypothesis &h : live_[s]) {
                 rows.tokens.push_back(h.tokens.empty() ? kStartToken : h.tokens.back());
-                rows.slot_of_row.push_back(static_cast<int32_t>(s * kBeam + j));
-                std::copy(h.slots.begin(), h.slots.end(), lines_.begin() + rows.slot_of_row.back() * t);
+                rows.steps.push_back(static_cast<int32_t>(t));
+                rows.cells.insert(rows.cells.end(), h.cells.begin(), h.cells.end());
             }
         }
         return rows;
@@ -91,7 +95,8 @@ private:
     xf::PackedBatch packed_;
     std::vector<int64_t> steps_;
     std::vector<std::vector<Hypothesis>> live_;
-    std::vector<int32_t> lines_;
+    std::vector<xf::DecoderStep::Source> sources_;
+    std::vector<size_t> walking_;  // the sentences of the current step
 };
 
 XF_TEST(steps_equal_one_pass_over_the_target) {

@@ -1,0 +1,141 @@
+// The search on the host: sentences with options of their own, which begin and end at any step, have the results that
+// each has alone; and the cache holds the cells of live hypotheses only.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/host_search.h"
+
+#include "decode/decoding.hpp"
+
+namespace {
+
+using namespace xf_test;
+
+XF_TEST(hypotheses_share_cells_until_the_last_one_has_ended) {
+    xf::CellPool pool;
+    const int32_t root = pool.take(-1), left = pool.take(root), right = pool.take(root), leaf = pool.take(left);
+    CHECK_EQ(pool.size(), int64_t{4});
+    pool.release(root);  // followed by others: remains
+    pool.release(leaf);  // and `left`, which only `leaf` followed
+    const int32_t a = pool.take(right), b = pool.take(a);
+    CHECK((Ids{std::min(a, b), std::max(a, b)} == Ids{std::min(left, leaf), std::max(left, leaf)}));
+    CHECK_EQ(pool.size(), int64_t{4});
+    pool.release(b);  // the whole path
+    for (int i = 0; i < 4; ++i) pool.take(-1);
+    CHECK_EQ(pool.size(), int64_t{4});
+    pool.take(-1);
+    CHECK_EQ(pool.size(), int64_t{5});
+}
+
+// One sentence and its options, and what the decoder returns for it alone.
+struct Request {
+    Ids source, prefix;
+    xf::BeamOptions beam;
+    int64_t min_tokens, extra;
+    const xf::Constraint *constraint;
+
+    std::vector<xf::Hypothesis> alone(const std::shared_ptr<const xf::Model> &model) const {
+        xf::Decoder decoder(model, options_of({{"decode.beam", std::to_string(beam.beam)},
+                                               {"decode.n_best", std::to_string(beam.n_best)},
+                                               {"decode.alpha", xf::number(beam.alpha)},
+                                               {"decode.min_tokens", std::to_string(min_tokens)},
+                                               {"decode.max_extra_tokens", std::to_string(extra)}}));
+        xf::DecodeRequest request;
+        const int64_t offsets[] = {0, std::ssize(prefix)};
+        if (!prefix.empty()) request.prefix_ids = prefix.data(), request.prefix_offsets = offsets;
+        if (constraint != nullptr) request.constraint = *constraint;
+        return decode(&decoder, {source}, request)[0];
+    }
+};
+
+// Searches all requests together. `arrive` returns how many begin before the next step.
+template <class Arrive>
+Answers together(const std::shared_ptr<const xf::Model> &model, const std::vector<Request> &requests,
+                 const Arrive &arrive, int64_t *cells = nullptr) {
+    const xf::Call call;
+    xf::Stream stream(model->context().device(), model->dtype());
+    xf::Transformer network(*model, stream);
+    xf::DecoderStep step(*model, stream);
+    xf::HostSearch search(*model, step);
+    xf::PackedBatch packed;
+    std::vector<xf::SentenceOutcome> outcomes(requests.size());
+    search.clear();
+    for (size_t begun = 0; begun < requests.size() || search.active() > 0;) {
+        const size_t end = std::min(requests.size(), begun + arrive());
+        if (begun < end) {
+            std::vector<Ids> sources;
+            for (size_t i = begun; i < end; ++i) sources.push_back(requests[i].source);
+            const Batch batch(sources);
+            packed.load(stream, model->config(), batch.view(), xf::PackedBatch::Sides::kSource, false);
+            network.prepare(packed, xf::Transformer::Mode::kInfer, false);
+            xf::Pass pass{*model, stream, call};
+            pass.invariant = true;
+            const int64_t row = step.add_sources(packed.src, network.encode(pass, packed), call);
+            for (size_t i = begun; i < end; ++i) {
+                const Request &r = requests[i];
+                search.add({static_cast<int64_t>(i), r.beam, r.min_tokens, std::ssize(r.source) + r.extra,
+                            xf::ForcedPrefix{-1, r.prefix}, r.constraint,
+                            xf::DecoderStep::Source::of(packed.src, static_cast<int64_t>(i - begun), row)});
+            }
+            begun = end;
+        }
+        if (search.active() > 0) search.step(call, &outcomes);
+    }
+    if (cells != nullptr) *cells = step.cells();
+    Answers answers;
+    for (xf::SentenceOutcome &outcome : outcomes) answers.push_back(std::move(outcome.hypotheses));
+    return answers;
+}
+
+XF_TEST(sentences_that_begin_at_any_step_have_the_results_they_have_alone) {
+    Draw draw(77);
+    const xf::Constraint odd_only = [](std::span<const xf::Partial> partials) {
+        for (const xf::Partial &partial : partials) partial.allowed[0] &= 0xAAAAAAAAu;
+    };
+    const xf::Constraint no_repeat = [](std::span<const xf::Partial> partials) {
+        for (const xf::Partial &partial : partials)
+            if (!partial.ids.empty()) partial.allowed[0] &= ~(1u << partial.ids.back());
+    };
+    std::vector<Request> requests;
+    for (int i = 0; i < (XF_TEST_SANITIZED ? 16 : 60); ++i) {
+        Request r;
+        r.source = sentence(&draw, 1, 12, kReverserIds);
+        const int64_t beam = draw.between(1, 8);
+        r.beam = {beam, draw.between(1, beam), static_cast<double>(draw.between(0, 3)) / 2};
+        r.min_tokens = i % 3 == 0 ? draw.between(1, 6) : 0;
+        r.extra = draw.between(3, 30);
+        if (i % 4 == 1)
+            for (int64_t n = draw.between(1, 3); n > 0; --n)
+                r.prefix.push_back(static_cast<int32_t>(draw.between(2, kReverserIds - 1)));
+        r.constraint = i % 5 == 0 ? &odd_only : i % 5 == 3 ? &no_repeat : nullptr;
+        requests.push_back(std::move(r));
+    }
+    on_each_device(2, [&](const auto &context, const DeviceName &name) {
+        const auto model = make_reverser(context);
+        Draw arrivals(5);
+        const Answers found =
+            together(model, requests, [&] { return static_cast<size_t>(arrivals.between(0, 5) / 3 * 3); });
+        for (size_t i = 0; i < requests.size(); ++i)
+            if (!same(found[i], requests[i].alone(model)))
+                CHECK_EQ("sentence " + std::to_string(i) + " on " + name.text(), "its result alone");
+    });
+}
+
+// 31 short sentences and one of 200 steps: memory for the long one does not multiply by the number of sentences.
+XF_TEST(a_long_sentence_needs_cells_for_its_own_length_only) {
+    const auto model = make_reverser(any_device());
+    if (!model->context().device().host_memory()) return;
+    const xf::Constraint never_end = [](std::span<const xf::Partial> partials) {
+        for (const xf::Partial &partial : partials) partial.allowed[0] &= ~(1u << kEndToken);
+    };
+    std::vector<Request> requests(32, {{4, 7, kEndToken}, {}, {4, 1, 0.6}, 0, 3, &never_end});
+    requests[5].source = Ids(20, 7);
+    requests[5].source.back() = kEndToken;
+    requests[5].extra = 70;
+    int64_t cells = 0;
+    together(
+        model, requests, [&] { return requests.size(); }, &cells);
+    const int64_t short_cells = 31 * 4 * 6, long_cells = 4 * 90;
+    CHECK(cells >= 90 && cells <= (short_cells + long_cells) * 3 / 2);
+}
+
+}  // namespace
