@@ -49,14 +49,11 @@ EXPORT int posix_memalign(void **out, size_t alignment, size_t size) {
 }
 #endif
 
-static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
-
 /* A step of each kind, once to warm up and then again. */
 static void train(const char *shards) {
-    for (int d = 0; d < 2; ++d) {
-        OWNED_CONTEXT *context = context_on(devices[d]);
-        if (context == NULL) continue;
-        OWNED_CONFIG *config = small_config(devices[d]);
+    ON_EACH_DEVICE(d) {
+        OWNED_CONTEXT *context = context_on(cpu_devices[d]);
+        OWNED_CONFIG *config = small_config(cpu_devices[d]);
         set(config, "train.shards", shards);
         set(config, "train.accumulate", "2");
         set(config, "train.ema", "0.9");
@@ -110,10 +107,9 @@ TEST(training) {
  * hypotheses, the ids, their log-probabilities, and the text, twice if its bytes are not valid UTF-8. */
 TEST(answers) {
     if (!COUNTS) skip();
-    for (int d = 0; d < 2; ++d) {
-        OWNED_CONTEXT *context = context_on(devices[d]);
-        if (context == NULL) continue;
-        OWNED_CONFIG *config = small_config(devices[d]);
+    ON_EACH_DEVICE(d) {
+        OWNED_CONTEXT *context = context_on(cpu_devices[d]);
+        OWNED_CONFIG *config = small_config(cpu_devices[d]);
         MAKE(model, model, xf_model_create(context, world.tokenizer, config, &model, err));
         MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
         const char *texts[] = {"one two three", "three one", "two", "one one two \xEF\xAC\x81"};
@@ -123,7 +119,7 @@ TEST(answers) {
             MAKE(hypotheses, hypotheses, xf_translate(decoder, texts, NULL, count, NULL, NULL, &hypotheses, err));
             const long long made = atomic_load(&allocations) - before;
             if (i > 1 && made > 2 + 5 * (long long)count)
-                fail_msg("%s: %lld allocations for %zu texts", devices[d], made, count);
+                fail_msg("%s: %lld allocations for %zu texts", cpu_devices[d], made, count);
             assert_true(made > (long long)count);
         }
     }

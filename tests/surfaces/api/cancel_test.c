@@ -17,8 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
-
 /* Each call that can be cancelled, on the world's handles. */
 enum { CALLS = 20 };
 static xf_status dispatch(int number, const xf_batch *batch, const xf_call *call, struct world *made, xf_error *err) {
@@ -369,11 +367,8 @@ TEST(in_the_middle) {
     for (int i = 0; i < B * LENGTH; ++i) ids[i] = i % LENGTH == LENGTH - 1 ? TOKEN_END : 2 + (i * 37) % 500;
     for (int i = 0; i <= B; ++i) offsets[i] = i * LENGTH;
     const xf_batch batch = {sizeof batch, B, ids, offsets, ids, offsets, NULL, NULL, 0};
-    for (int d = 0; d < 2; ++d) {
-        xf_context *there = context_on(devices[d]);
-        xf_context_free(there);
-        if (there == NULL) continue;
-        struct bench calm = open_bench(devices[d]), stormy = open_bench(devices[d]);
+    ON_EACH_DEVICE(d) {
+        struct bench calm = open_bench(cpu_devices[d]), stormy = open_bench(cpu_devices[d]);
         struct watch watch = {stormy.context, 0, 500000};
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, cancel_often, &watch), 0);
@@ -416,7 +411,8 @@ TEST(in_the_middle) {
         size_t count;
         OWNED_MEMORY float *a = all_params(calm.model, &count), *b = all_params(stormy.model, &count);
         assert_memory_equal(a, b, count * sizeof *a);
-        print_message("%s: %d steps and %d decodes were cancelled\n", devices[d], cancelled_steps, cancelled_decodes);
+        print_message("%s: %d steps and %d decodes were cancelled\n", cpu_devices[d], cancelled_steps,
+                      cancelled_decodes);
         assert_true(cancelled_steps > 0 && cancelled_decodes > 0);
         close_bench(&calm);
         close_bench(&stormy);

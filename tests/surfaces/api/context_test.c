@@ -239,16 +239,12 @@ static void check_thread_count(int expected) {
 
 TEST(executor) {
     const int before = thread_count();
-    static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
-    for (int d = 0; d < 2; ++d) {
-        xf_context *there = context_on(devices[d]);
-        xf_context_free(there);
-        if (there == NULL) continue;
+    ON_EACH_DEVICE(d) {
         double losses[4] = {0}, scores[4] = {0};
         for (int way = -1; way < 3; ++way) {
             struct pool pool = {way, 0, 0};
             const xf_host host = {.struct_size = sizeof host, .parallel_user = &pool, .parallel = parallel};
-            OWNED_CONFIG *config = small_config(devices[d]);
+            OWNED_CONFIG *config = small_config(cpu_devices[d]);
             set(config, "model.vocab_size", "600");
             set(config, "model.d_ff", "200");
             set(config, "context.threads", "4");

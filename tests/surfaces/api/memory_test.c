@@ -10,8 +10,6 @@
 
 #include <stdatomic.h>
 
-static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
-
 struct host {
     atomic_llong calls, live_bytes, live_blocks, fail_at; /* 0: none fails */
 };
@@ -146,12 +144,6 @@ static void close_run(struct run *r) {
     free_objects(&r->w);
 }
 
-static int has(const char *device) {
-    xf_context *context = context_on(device);
-    xf_context_free(context);
-    return context != NULL;
-}
-
 /* The result of a run that nothing disturbs: the model's file, and the allocations it takes. */
 static long long undisturbed(const char *device, const char *path, double *score) {
     struct host host = {0};
@@ -170,11 +162,10 @@ static long long undisturbed(const char *device, const char *path, double *score
 }
 
 TEST(each_allocation_fails) {
-    for (int d = 0; d < 2; ++d) {
-        if (!has(devices[d])) continue;
+    ON_EACH_DEVICE(d) {
         const char *expected = scratch_path("expected.model"), *found = scratch_path("found.model");
         double score = 0;
-        const long long calls = undisturbed(devices[d], expected, &score);
+        const long long calls = undisturbed(cpu_devices[d], expected, &score);
         assert_true(calls > 20);
         /* Under a sanitizer each second one on each device: what is the library's own fails on one of the two. */
         for (long long n = XF_TEST_SANITIZED ? 1 + d : 1; n <= calls; n += XF_TEST_SANITIZED ? 2 : 1) {
@@ -182,7 +173,7 @@ TEST(each_allocation_fails) {
             const xf_host services = {
                 .struct_size = sizeof services, .alloc_user = &host, .alloc = host_alloc, .free = host_free};
             struct run r;
-            open_run(&r, devices[d], "0");
+            open_run(&r, cpu_devices[d], "0");
             host.fail_at = n;
             int failures = 0;
             for (int i = 0; i < STAGES; ++i) {
@@ -196,7 +187,7 @@ TEST(each_allocation_fails) {
                 ACCEPTED(stage(&r, i, &services, err)); /* and once more, with memory */
             }
             if (failures != 1)
-                fail_msg("%s: allocation %lld of %lld: %d stages failed", devices[d], n, calls, failures);
+                fail_msg("%s: allocation %lld of %lld: %d stages failed", cpu_devices[d], n, calls, failures);
             assert_true(r.score == score);
             ACCEPTED(save_model(r.loaded, NULL, found, err));
             assert_same_files(expected, found);
@@ -204,14 +195,13 @@ TEST(each_allocation_fails) {
             assert_int_equal(host.live_bytes, 0);
             assert_int_equal(host.live_blocks, 0);
         }
-        print_message("%s: %lld allocations failed one by one\n", devices[d], calls);
+        print_message("%s: %lld allocations failed one by one\n", cpu_devices[d], calls);
     }
 }
 
 /* With every budget there is a stage that refuses, or none; the account never goes above it. */
 TEST(budgets) {
-    for (int d = 0; d < 2; ++d) {
-        if (!has(devices[d])) continue;
+    ON_EACH_DEVICE(d) {
         int seen[STAGES] = {0};
         /* Which stage it is that does not fit is a figure; that a stage can fail is above. */
         const long long part = XF_TEST_SANITIZED ? 4 : 8;
@@ -219,7 +209,7 @@ TEST(budgets) {
             char text[32];
             snprintf(text, sizeof text, "%lld", budget);
             struct run r;
-            open_run(&r, devices[d], text);
+            open_run(&r, cpu_devices[d], text);
             int i = 0;
             for (; i < STAGES; ++i) {
                 xf_error error;
@@ -241,15 +231,15 @@ TEST(budgets) {
         /* Context, model, trainer and step each were the one that did not fit. */
         const int expected[] = {0, 5, 6, 7};
         for (int i = 0; i < 4; ++i)
-            if (!seen[expected[i]]) fail_msg("%s: no budget was too small for stage %d alone", devices[d], expected[i]);
+            if (!seen[expected[i]])
+                fail_msg("%s: no budget was too small for stage %d alone", cpu_devices[d], expected[i]);
     }
 }
 
 TEST(steady_state) {
-    for (int d = 0; d < 2; ++d) {
-        if (!has(devices[d])) continue;
+    ON_EACH_DEVICE(d) {
         struct run r;
-        open_run(&r, devices[d], "0");
+        open_run(&r, cpu_devices[d], "0");
         for (int i = 0; i < STAGES; ++i) ACCEPTED(stage(&r, i, NULL, err));
         xf_memory_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
         for (int step = 1; step <= 20; ++step) {

@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
-
 static void fill(xf_model *model, size_t index, float value) {
     xf_tensor_info info = XF_TENSOR_INFO_INIT;
     ACCEPTED(xf_model_get_tensor(model, index, &info, err));
@@ -19,10 +17,9 @@ static void fill(xf_model *model, size_t index, float value) {
 }
 
 TEST(training) {
-    for (int d = 0; d < 2; ++d) {
-        OWNED_CONTEXT *context = context_on(devices[d]);
-        if (context == NULL) continue;
-        OWNED_CONFIG *config = small_config(devices[d]);
+    ON_EACH_DEVICE(d) {
+        OWNED_CONTEXT *context = context_on(cpu_devices[d]);
+        OWNED_CONFIG *config = small_config(cpu_devices[d]);
         set(config, "model.vocab_size", "40");
         MAKE(model, model, xf_model_create(context, NULL, config, &model, err));
         MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
@@ -70,17 +67,16 @@ TEST(training) {
             OWNED_MEMORY float *all = all_params(model, &count);
             for (size_t i = 0; i < count; ++i) assert_true(isfinite(all[i]));
         }
-        print_message("%s: %d of %d tensors at 1e38 gave a loss or gradient that is not finite\n", devices[d], refused,
-                      (int)xf_model_tensor_count(model));
+        print_message("%s: %d of %d tensors at 1e38 gave a loss or gradient that is not finite\n", cpu_devices[d],
+                      refused, (int)xf_model_tensor_count(model));
         assert_true(refused > 3);
     }
 }
 
 TEST(decoding) {
-    for (int d = 0; d < 2; ++d) {
-        OWNED_CONTEXT *context = context_on(devices[d]);
-        if (context == NULL) continue;
-        OWNED_CONFIG *config = small_config(devices[d]);
+    ON_EACH_DEVICE(d) {
+        OWNED_CONTEXT *context = context_on(cpu_devices[d]);
+        OWNED_CONFIG *config = small_config(cpu_devices[d]);
         set(config, "model.vocab_size", "40");
         set(config, "decode.beam", "3");
         set(config, "decode.n_best", "3");
@@ -110,10 +106,9 @@ TEST(decoding) {
 
 /* Logits whose sum is beyond fp32: with nothing smoothed the sum doesn't count, and the loss is the likelihood's. */
 TEST(no_smoothing) {
-    for (int d = 0; d < 2; ++d) {
-        OWNED_CONTEXT *context = context_on(devices[d]);
-        if (context == NULL) continue;
-        OWNED_CONFIG *config = small_config(devices[d]);
+    ON_EACH_DEVICE(d) {
+        OWNED_CONTEXT *context = context_on(cpu_devices[d]);
+        OWNED_CONFIG *config = small_config(cpu_devices[d]);
         set(config, "model.vocab_size", "40");
         set(config, "train.label_smoothing", "0");
         MAKE(model, model, xf_model_create(context, NULL, config, &model, err));

@@ -14,7 +14,6 @@
 #include <xmmintrin.h>
 #endif
 
-static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
 enum { B = 10, LENGTH = 6 };
 
 static xf_batch sample(void) {
@@ -69,12 +68,11 @@ static void *decode_thread(void *arg) {
 }
 
 TEST(two_threads) {
-    for (int d = 0; d < 2; ++d) {
-        OWNED_CONTEXT *context = context_on(devices[d]);
-        if (context == NULL) continue;
-        OWNED_MODEL *model = sample_model(context, devices[d]);
-        const struct result serial = decode_all(model, devices[d]);
-        struct work work[2] = {{model, devices[d], serial}, {model, devices[d], serial}};
+    ON_EACH_DEVICE(d) {
+        OWNED_CONTEXT *context = context_on(cpu_devices[d]);
+        OWNED_MODEL *model = sample_model(context, cpu_devices[d]);
+        const struct result serial = decode_all(model, cpu_devices[d]);
+        struct work work[2] = {{model, cpu_devices[d], serial}, {model, cpu_devices[d], serial}};
         pthread_t threads[2];
         for (int i = 0; i < 2; ++i) {
             memset(&work[i].result, 0, sizeof serial);
@@ -144,19 +142,18 @@ static void check_child(pid_t child, const char *what) {
 
 TEST(fork) {
     world_open(NULL);
-    for (int d = 0; d < 2; ++d) {
-        OWNED_CONTEXT *context = context_on(devices[d]);
-        if (context == NULL) continue;
-        OWNED_MODEL *model = sample_model(context, devices[d]);
-        const struct result expected = decode_all(model, devices[d]); /* threads run, kernels were called */
+    ON_EACH_DEVICE(d) {
+        OWNED_CONTEXT *context = context_on(cpu_devices[d]);
+        OWNED_MODEL *model = sample_model(context, cpu_devices[d]);
+        const struct result expected = decode_all(model, cpu_devices[d]); /* threads run, kernels were called */
         fflush(NULL);
         const pid_t child = fork();
         if (child == 0) {
             alarm(60); /* a child that hangs is killed, and seen */
-            _exit(in_child(devices[d], &expected));
+            _exit(in_child(cpu_devices[d], &expected));
         }
-        check_child(child, devices[d]);
-        const struct result after = decode_all(model, devices[d]); /* the parent continues */
+        check_child(child, cpu_devices[d]);
+        const struct result after = decode_all(model, cpu_devices[d]); /* the parent continues */
         assert_memory_equal(&after, &expected, sizeof after);
     }
     world_close(NULL);
@@ -292,17 +289,14 @@ TEST(floating_point_state) {
 #if defined(__SSE__)
     /* Flush to zero and denormals are zero; the three other roundings; two traps open; every flag raised. */
     static const unsigned states[] = {0x9FC0, 0x3F80, 0x5F80, 0x7F80, 0x1C00, 0x1F80 | 0x3F};
-    for (int d = 0; d < 2; ++d) {
-        xf_context *context = context_on(devices[d]);
-        if (context == NULL) continue;
-        xf_context_free(context);
+    ON_EACH_DEVICE(d) {
         struct result expected, found;
         const char *plain = scratch_path("plain"), *strange = scratch_path("strange");
-        compute(devices[d], plain, &expected);
+        compute(cpu_devices[d], plain, &expected);
         const unsigned own = _mm_getcsr();
         for (size_t i = 0; i < sizeof states / sizeof *states; ++i) {
             _mm_setcsr(states[i]);
-            compute(devices[d], strange, &found);
+            compute(cpu_devices[d], strange, &found);
             const unsigned after = _mm_getcsr();
             _mm_setcsr(own);
             /* The test's own code may raise a flag; what is set must not change. */

@@ -119,6 +119,13 @@ xf_corpus *small_corpus(xf_context *context) {
     return corpus;
 }
 
+const char *const cpu_devices[2] = {"cpu:ref", "cpu:openblas"};
+
+int opens(const char *device) {
+    OWNED_CONTEXT *context = context_on(device);
+    return context != NULL;
+}
+
 int world_open(void **state) {
     (void)state;
     ACCEPTED(make_world(&world, "cpu:ref", err));

@@ -112,6 +112,12 @@ int world_close(void **state);
 xf_config *small_config(const char *device);
 /* NULL, after a line on stdout, when the device is not there. */
 xf_context *context_on(const char *device);
+/* Runs the block for the index of each CPU device of this build. */
+extern const char *const cpu_devices[2];
+int opens(const char *device);
+#define ON_EACH_DEVICE(index)                 \
+    for (int index = 0; index < 2; ++(index)) \
+        if (opens(cpu_devices[index]))
 void set(xf_config *config, const char *key, const char *value);
 xf_corpus *small_corpus(xf_context *context);
 
