@@ -13,9 +13,13 @@
 #include "xformer/experimental.h"
 #include "xformer/xformer.h"
 
-/* `OWNED_MODEL *model` is freed at the end of its block; so are the other kinds, and `OWNED_MEMORY char *text`. */
+/* `OWNED_MODEL *model` is freed at the end of its block; so are the other kinds, and `OWNED_MEMORY char *text`.
+ * XF_FREEING may be defined before as what surrounds the call that frees. */
+#ifndef XF_FREEING
+#define XF_FREEING(call) call
+#endif
 #define FREES(kind) \
-    static inline void free_owned_##kind(xf_##kind **object) { xf_##kind##_free(*object); }
+    static inline void free_owned_##kind(xf_##kind **object) { XF_FREEING(xf_##kind##_free(*object)); }
 FREES(config)
 FREES(context)
 FREES(corpus)

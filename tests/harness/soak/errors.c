@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "../../support/api.h"
 #include "../../surfaces/hosts/host.h"
 #include "work.h"
 
@@ -63,14 +64,12 @@ void meet_errors(xf_context *context, const xf_model *model, const xf_config *co
     CHECK(setrlimit(RLIMIT_FSIZE, &now) == 0);
     met(save_model(model, NULL, again, &err), XF_ERROR_IO, &err);
     CHECK(setrlimit(RLIMIT_FSIZE, &length) == 0);
-    xf_config *less = NULL;
+    OWNED(config) *less = NULL;
     MUST(xf_config_copy(config, &less, &err));
     met(xf_config_set(less, "model.d_modell", "8", &err), XF_ERROR_NOT_FOUND, &err);
     MUST(xf_config_set(less, "context.memory_budget", "20000", &err));
-    xf_context *small = NULL;
+    OWNED(context) *small = NULL;
     MUST(xf_context_create(less, NULL, &small, &err));
     met(load_model(small, model_path, &none, &err), XF_ERROR_NO_MEMORY, &err);
-    xf_context_free(small);
-    xf_config_free(less);
     CHECK(none == NULL && no_trainer == NULL && no_corpus == NULL);
 }

@@ -9,7 +9,6 @@
 #include <malloc.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "../../support/sanitized.h"
 #include "../../surfaces/hosts/host.h"
@@ -42,19 +41,13 @@ static int count_mappings(void) {
 
 struct sample count_held(double seconds, double cycle, int threads_expected) {
     struct sample sample = {seconds, cycle, {0}};
-    int threads = count_entries("/proc/self/task");
-    for (int i = 0; i < 500 && threads_expected > 0 && threads > threads_expected; ++i) {
-        const struct timespec pause = {0, 2000000};
-        nanosleep(&pause, NULL);
-        threads = count_entries("/proc/self/task");
-    }
     const struct mallinfo2 heap = mallinfo2();
     sample.held[HEAP] = (double)(heap.uordblks + heap.hblkhd);
     /* VmRSS in status is a sum of counters that CPUs update lazily; this value is exact. */
     sample.held[RESIDENT] = read_field("/proc/self/smaps_rollup", "Rss:");
     sample.held[PEAK] = read_field("/proc/self/status", "VmHWM:");
     sample.held[DESCRIPTORS] = count_entries("/proc/self/fd") - 1; /* without the folder's own */
-    sample.held[THREADS] = threads;
+    sample.held[THREADS] = count_threads(threads_expected);
     sample.held[MAPPINGS] = count_mappings();
     return sample;
 }

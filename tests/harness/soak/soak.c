@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +84,7 @@ int main(int argc, char **argv) {
     const double start = now(), apart = seconds / (SAMPLES - 8);
     double next_sample = 0, next_line = 60, next_table = 600, spent = 0;
     long cycles = 0;
-    int count = 0, different = 0, threads = 0;
+    int count = 0, different = 0, threads = INT_MAX;
     while (!stop && ((spent = now() - start) < seconds || count < 2)) { /* what is compared needs two */
         for (int turn = 0; turn < TURNS * devices; ++turn, ++cycles) {
             const int device = turn % devices;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../../support/api.h"
 #include "../../support/fnv.h"
 #include "../../support/small_model.h"
 #include "../../surfaces/hosts/host.h"
@@ -38,14 +39,6 @@ struct lasting {
     _Atomic int32_t cancelled; /* the flag of all calls */
     atomic_int shots, stop;
 };
-
-static void hash_file(uint64_t *sum, const char *path) {
-    unsigned char bytes[4096];
-    FILE *file = fopen(path, "rb");
-    CHECK(file != NULL);
-    for (size_t n; (n = fread(bytes, 1, sizeof bytes, file)) > 0;) fnv_add(sum, bytes, n);
-    fclose(file);
-}
 
 static xf_config *settings(const char *device, int threads) {
     static const char *const values[][2] = {
@@ -108,9 +101,9 @@ static void train(struct lasting *lasting, xf_trainer *trainer, xf_batcher *batc
 
 static void decode(struct lasting *lasting, xf_decoder *decoder, const char *beam, uint64_t *sum) {
     xf_error err;
-    xf_config *config = NULL;
+    OWNED(config) *config = NULL;
+    OWNED(hypotheses) *answers = NULL;
     xf_decode_params params = XF_DECODE_PARAMS_INIT;
-    xf_hypotheses *answers = NULL;
     MUST(xf_config_create(&config, &err));
     MUST(xf_config_set(config, "decode.beam", beam, &err));
     params.config = config;
@@ -131,8 +124,6 @@ static void decode(struct lasting *lasting, xf_decoder *decoder, const char *bea
         fnv_add(sum, best.text, best.text_length);
         fnv_add(sum, &best.score, sizeof best.score);
     }
-    xf_hypotheses_free(answers);
-    xf_config_free(config);
 }
 
 /* Loss, scores and attention of fixed ids: of the same bits in fp32 and in a loaded copy. */
@@ -163,11 +154,11 @@ static void score(xf_context *context, xf_decoder *decoder, uint64_t *sum) {
 static void live_on(struct lasting *lasting, xf_context *context, uint64_t *sum) {
     uint64_t old = 0, resumed = 0;
     xf_error err;
-    xf_config *config = settings(lasting->device, 1);
-    xf_trainer *second = NULL;
-    xf_corpus *corpus = NULL;
-    xf_batcher *batcher = NULL;
-    xf_tokenizer *tokenizer = NULL;
+    OWNED(config) *config = settings(lasting->device, 1);
+    OWNED(trainer) *second = NULL;
+    OWNED(corpus) *corpus = NULL;
+    OWNED(batcher) *batcher = NULL;
+    OWNED(tokenizer) *tokenizer = NULL;
     decode(lasting, lasting->decoder, "4", sum);
     MUST(save_trainer(lasting->trainer, lasting->batcher, lasting->checkpoint, &err));
     MUST(resume_trainer(context, lasting->checkpoint, config, &second, &err));
@@ -178,11 +169,6 @@ static void live_on(struct lasting *lasting, xf_context *context, uint64_t *sum)
     train(lasting, lasting->trainer, lasting->batcher, 2, &old);
     train(lasting, second, batcher, 2, &resumed);
     CHECK(old == resumed);
-    xf_tokenizer_free(tokenizer);
-    xf_corpus_free(corpus);
-    xf_config_free(config);
-    xf_trainer_free(second);
-    xf_batcher_free(batcher);
 }
 
 uint64_t cycle(struct lasting *lasting, int threads) {
@@ -192,10 +178,10 @@ uint64_t cycle(struct lasting *lasting, int threads) {
     xf_context *context = NULL;
     xf_corpus *corpus = NULL;
     xf_tokenizer *tokenizer = NULL;
-    xf_batcher *batcher = NULL;
+    OWNED(batcher) *batcher = NULL;
     xf_model *model = NULL, *loaded = NULL, *narrow = NULL;
-    xf_trainer *trainer = NULL;
-    xf_decoder *decoder = NULL, *other = NULL;
+    OWNED(trainer) *trainer = NULL;
+    OWNED(decoder) *decoder = NULL, *other = NULL;
     char run[64], best[64];
     snprintf(run, sizeof run, "%.50s.run", lasting->checkpoint);
     snprintf(best, sizeof best, "%.50s.best", lasting->checkpoint);
@@ -214,16 +200,16 @@ uint64_t cycle(struct lasting *lasting, int threads) {
     MUST(xf_batcher_resume(batcher, trainer, NULL, &err));
     train(lasting, trainer, batcher, STEPS, &sum);
     MUST(save_trainer(trainer, batcher, run, &err));
-    hash_file(&sum, run);
+    CHECK(fnv_add_file(&sum, run));
 
     MUST(xf_trainer_copy_average(trainer, NULL, &model, &err));
     MUST(save_model(model, NULL, best, &err));
-    hash_file(&sum, best);
+    CHECK(fnv_add_file(&sum, best));
     MUST(load_model(context, best, &loaded, &err));
-    xf_config *eight = settings(lasting->device, threads);
+    OWNED(config) *eight = settings(lasting->device, threads);
     MUST(xf_config_set(eight, "model.weights", "int8", &err));
     MUST(save_model(loaded, eight, best, &err));
-    hash_file(&sum, best);
+    CHECK(fnv_add_file(&sum, best));
     MUST(load_model(context, best, &narrow, &err));
     MUST(xf_decoder_create(loaded, config, &decoder, &err));
     MUST(xf_decoder_create(narrow, config, &other, &err));
@@ -238,17 +224,12 @@ uint64_t cycle(struct lasting *lasting, int threads) {
     /* In an order that leaves children without their parents. */
     xf_context_free(context);
     xf_config_free(config);
-    xf_config_free(eight);
     xf_corpus_free(corpus);
     xf_tokenizer_free(tokenizer);
     xf_model_free(model);
     xf_model_free(loaded);
     xf_model_free(narrow);
     decode(lasting, decoder, "3", &sum);
-    xf_trainer_free(trainer);
-    xf_decoder_free(decoder);
-    xf_decoder_free(other);
-    xf_batcher_free(batcher);
     return sum;
 }
 
@@ -256,12 +237,9 @@ struct lasting *lasting_create(const char *device, const char *folder) {
     static int number;
     xf_error err;
     xf_context *context = NULL;
-    xf_config *config = settings(device, 2);
+    OWNED(config) *config = settings(device, 2);
     const xf_status status = xf_context_create(config, NULL, &context, &err);
-    if (status == XF_ERROR_NOT_FOUND) {
-        xf_config_free(config);
-        return NULL;
-    }
+    if (status == XF_ERROR_NOT_FOUND) return NULL;
     CHECK(status == XF_OK);
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit is then an error of write() */
     struct lasting *lasting = calloc(1, sizeof *lasting);
@@ -272,8 +250,8 @@ struct lasting *lasting_create(const char *device, const char *folder) {
     snprintf(lasting->checkpoint, sizeof lasting->checkpoint, "%.30s/checkpoint%d", folder, device_number);
     snprintf(lasting->model_path, sizeof lasting->model_path, "%.30s/model%d", folder, device_number);
     snprintf(lasting->tokenizer_path, sizeof lasting->tokenizer_path, "%.30s/tokenizer%d", folder, device_number);
-    xf_corpus *corpus = NULL;
-    xf_tokenizer *tokenizer = NULL;
+    OWNED(corpus) *corpus = NULL;
+    OWNED(tokenizer) *tokenizer = NULL;
     MUST(corpus_from_text(context, config, pairs, sizeof pairs - 1, &corpus, &err));
     MUST(xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, &err));
     MUST(save_tokenizer(tokenizer, lasting->tokenizer_path, &err));
@@ -285,9 +263,6 @@ struct lasting *lasting_create(const char *device, const char *folder) {
     lasting->model = NULL;
     MUST(load_model(context, lasting->model_path, &lasting->model, &err));
     MUST(xf_decoder_create(lasting->model, config, &lasting->decoder, &err));
-    xf_tokenizer_free(tokenizer);
-    xf_corpus_free(corpus);
-    xf_config_free(config);
     CHECK(pthread_create(&lasting->canceller, NULL, cancel, lasting) == 0);
     return lasting;
 }

@@ -41,13 +41,13 @@ void work(const char *device, const char *path, uint64_t *results, void (*betwee
     xf_error err;
     char text_path[80], pipe_path[80];
     snprintf(text_path, sizeof text_path, "%s.txt", path);
-    xf_config *config = small_config(device, "2");
-    xf_context *context = context_on(device, "2");
-    xf_trainer *trainer = trainer_on(context, device), *resumed = NULL;
-    xf_model *loaded = NULL;
-    xf_decoder *decoder = NULL;
-    xf_corpus *corpus = NULL, *slow = NULL;
-    xf_tokenizer *tokenizer = NULL, *again = NULL;
+    OWNED(config) *config = small_config(device, "2"), *words = NULL;
+    OWNED(context) *context = context_on(device, "2");
+    OWNED(trainer) *trainer = trainer_on(context, device), *resumed = NULL;
+    OWNED(model) *loaded = NULL;
+    OWNED(decoder) *decoder = NULL;
+    OWNED(corpus) *corpus = NULL, *slow = NULL;
+    OWNED(tokenizer) *tokenizer = NULL, *again = NULL;
     for (int i = 0; i < BATCHES; ++i) {
         const xf_batch batch = batch_of(i);
         MUST(xf_train_step(trainer, &batch, 1, NULL, NULL, &err));
@@ -83,7 +83,6 @@ void work(const char *device, const char *path, uint64_t *results, void (*betwee
     MUST(xf_corpus_open(context, pipe_path, NULL, NULL, NULL, &slow, &err));
     pthread_join(writer, NULL);
     CHECK(xf_corpus_pair_count(slow) == 4);
-    xf_config *words = NULL;
     MUST(xf_config_create(&words, &err));
     MUST(xf_config_set(words, "tokenizer.vocab_size", "290", &err));
     MUST(xf_tokenizer_train(context, slow, words, NULL, &tokenizer, &err));
@@ -97,17 +96,6 @@ void work(const char *device, const char *path, uint64_t *results, void (*betwee
     between();
 
     close(ends[0]);
-    xf_config_free(words);
-    xf_tokenizer_free(tokenizer);
-    xf_tokenizer_free(again);
-    xf_corpus_free(corpus);
-    xf_corpus_free(slow);
-    xf_decoder_free(decoder);
-    xf_model_free(loaded);
-    xf_trainer_free(resumed);
-    xf_trainer_free(trainer);
-    xf_context_free(context);
-    xf_config_free(config);
 }
 
 void remove_files(const char *path) {

@@ -16,11 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "battery.h"
 #include "storm.h"
 
 enum { TRAINS, DECODES, SAVES, CREATES, BUSY, KINDS = 6 };
-static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
 static const char *device;
+static long forks;
 
 /* Handles of the threads that are busy, and of an idle one. */
 static struct {
@@ -33,14 +34,14 @@ static atomic_int stop;
 static atomic_long calls;
 static char path[64];
 
-static void *work(void *arg) {
+static void *be_busy(void *arg) {
     const int what = (int)(intptr_t)arg;
     xf_error err;
     for (int i = 0; !atomic_load(&stop); ++i) {
         const xf_batch batch = batch_of(i % BATCHES);
         uint64_t sum;
-        xf_context *context = NULL;
-        xf_model *model = NULL;
+        OWNED(context) *context = NULL;
+        OWNED(model) *model = NULL;
         switch (what) {
             case TRAINS:
                 MUST(xf_train_step(parent.trainer, &batch, 1, NULL, NULL, &err));
@@ -51,12 +52,10 @@ static void *work(void *arg) {
             case SAVES:
                 MUST(save_trainer(parent.saved, NULL, path, &err));
                 MUST(load_model(parent.context, path, &model, &err));
-                xf_model_free(model);
                 break;
             default:
                 context = context_on(device, "2");
-                xf_model_free(model_on(context, device));
-                xf_context_free(context);
+                model = model_on(context, device);
         }
         atomic_fetch_add(&calls, 1);
     }
@@ -95,21 +94,16 @@ static int child(int what, uint64_t expected) {
             WANT(load_model(parent.context, path, &model, &err) == XF_ERROR_FORKED);
             return 0;
         default: { /* a new context with one thread or two; a sanitizer allows no threads in a child */
-            xf_context *context = context_on(device, what == 4 || XF_TEST_SANITIZED ? "1" : "2");
+            OWNED(context) *context = context_on(device, what == 4 || XF_TEST_SANITIZED ? "1" : "2");
             WANT(context != NULL);
-            model = model_on(context, device);
-            xf_config *config = small_config(device, "1");
-            xf_decoder *decoder = NULL;
-            WANT(xf_decoder_create(model, config, &decoder, &err) == XF_OK);
+            OWNED(model) *own = model_on(context, device);
+            OWNED(config) *config = small_config(device, "1");
+            OWNED(decoder) *decoder = NULL;
+            OWNED(trainer) *trainer = trainer_on(context, device);
+            WANT(xf_decoder_create(own, config, &decoder, &err) == XF_OK);
             WANT(decode_hash(decoder, 3, 4, &sum, &err) == XF_OK);
             WANT(sum == expected);
-            xf_trainer *trainer = trainer_on(context, device);
             WANT(xf_train_step(trainer, &batch, 1, NULL, NULL, &err) == XF_OK);
-            xf_trainer_free(trainer);
-            xf_decoder_free(decoder);
-            xf_config_free(config);
-            xf_model_free(model);
-            xf_context_free(context);
             return 0;
         }
     }
@@ -173,54 +167,49 @@ static void fork_once(int what, uint64_t expected) {
     exit(EXIT_FAILURE);
 }
 
-int main(int argc, char **argv) {
-    const long forks = amount(argc, argv, 120);
+static void storm_on(const char *name, xf_context *context) {
     uint32_t seed = 20261123;
     xf_error err;
-    (void)batch_of(0);
-    for (int d = 0; d < 2; ++d) {
-        device = devices[d];
-        parent.context = context_on(device, "2");
-        if (parent.context == NULL) continue;
-        snprintf(path, sizeof path, "xf_storm_%ld", (long)getpid());
-        xf_config *config = small_config(device, "2");
-        parent.model = model_on(parent.context, device);
-        parent.trainer = trainer_on(parent.context, device);
-        parent.saved = trainer_on(parent.context, device);
-        MUST(xf_decoder_create(parent.model, config, &parent.decoder, &err));
-        MUST(xf_decoder_create(parent.model, config, &parent.idle, &err));
-        uint64_t expected = 0, after = 0;
-        MUST(decode_hash(parent.idle, 3, 4, &expected, &err));
-        atomic_store(&stop, 0);
-        atomic_store(&calls, 0);
-        pthread_t threads[BUSY];
-        for (int i = 0; i < BUSY; ++i) CHECK(pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i) == 0);
-        for (long i = 0; i < forks / 2; ++i) {
-            const struct timespec pause = {0, chance(&seed) % 2000000};
-            nanosleep(&pause, NULL);
-            fork_once((int)(i % KINDS), expected);
-            if (i % KINDS == 0) fork_in_a_call(parent.idle);
-        }
-        atomic_store(&stop, 1);
-        for (int i = 0; i < BUSY; ++i) pthread_join(threads[i], NULL);
-        MUST(decode_hash(parent.idle, 3, 4, &after, &err)); /* the parent is as it was */
-        CHECK(after == expected);
-        printf(
-            "%s: %ld forks during %ld calls of %d threads; slowest child %.2f s to exit, %.2f s to exec, %.2f s to "
-            "free, %.2f s to be refused, %.2f s to compute\n",
-            device, forks / 2, atomic_load(&calls), BUSY, slowest[0], slowest[1], slowest[2], slowest[3],
-            slowest[4] > slowest[5] ? slowest[4] : slowest[5]);
-        xf_decoder_free(parent.idle);
-        xf_decoder_free(parent.decoder);
-        xf_trainer_free(parent.trainer);
-        xf_trainer_free(parent.saved);
-        xf_model_free(parent.model);
-        xf_context_free(parent.context);
-        xf_config_free(config);
-        char previous[80];
-        snprintf(previous, sizeof previous, "%s.prev", path);
-        unlink(path);
-        unlink(previous);
+    uint64_t expected = 0, after = 0;
+    OWNED(config) *config = small_config(name, "2");
+    device = name;
+    parent.context = context;
+    snprintf(path, sizeof path, "xf_storm_%ld", (long)getpid());
+    parent.model = model_on(context, name);
+    parent.trainer = trainer_on(context, name);
+    parent.saved = trainer_on(context, name);
+    MUST(xf_decoder_create(parent.model, config, &parent.decoder, &err));
+    MUST(xf_decoder_create(parent.model, config, &parent.idle, &err));
+    MUST(decode_hash(parent.idle, 3, 4, &expected, &err));
+    atomic_store(&stop, 0);
+    atomic_store(&calls, 0);
+    pthread_t threads[BUSY];
+    for (int i = 0; i < BUSY; ++i) CHECK(pthread_create(&threads[i], NULL, be_busy, (void *)(intptr_t)i) == 0);
+    for (long i = 0; i < forks / 2; ++i) {
+        const struct timespec pause = {0, chance(&seed) % 2000000};
+        nanosleep(&pause, NULL);
+        fork_once((int)(i % KINDS), expected);
+        if (i % KINDS == 0) fork_in_a_call(parent.idle);
     }
+    atomic_store(&stop, 1);
+    for (int i = 0; i < BUSY; ++i) pthread_join(threads[i], NULL);
+    MUST(decode_hash(parent.idle, 3, 4, &after, &err)); /* the parent is as it was */
+    CHECK(after == expected);
+    printf(
+        "%s: %ld forks during %ld calls of %d threads; slowest child %.2f s to exit, %.2f s to exec, %.2f s to free, "
+        "%.2f s to be refused, %.2f s to compute\n",
+        name, forks / 2, atomic_load(&calls), BUSY, slowest[0], slowest[1], slowest[2], slowest[3],
+        slowest[4] > slowest[5] ? slowest[4] : slowest[5]);
+    xf_decoder_free(parent.idle);
+    xf_decoder_free(parent.decoder);
+    xf_trainer_free(parent.trainer);
+    xf_trainer_free(parent.saved);
+    xf_model_free(parent.model);
+    remove_files(path);
+}
+
+int main(int argc, char **argv) {
+    forks = amount(argc, argv, 120);
+    on_each_device("2", storm_on);
     return 0;
 }

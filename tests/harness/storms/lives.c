@@ -19,13 +19,13 @@
 #include "storm.h"
 
 enum { THREADS = 8 };
-static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
 
 static struct {
     const char *device;
     xf_context *shared;
     uint64_t decoded, trained; /* by a life without a storm */
     long lives;
+    uint32_t seed;
     atomic_long next, cancelled, freed_in_use, whole;
 } storm;
 
@@ -70,23 +70,11 @@ static int32_t tell(void *user, const xf_constraint_step *step) {
     return 0;
 }
 
-static uint64_t hash_answers(const xf_hypotheses *answers) {
-    uint64_t sum = XF_TEST_FNV_INIT;
-    for (size_t i = 0; i < xf_hypotheses_sentence_count(answers); ++i) {
-        xf_error err;
-        xf_hypothesis best = XF_HYPOTHESIS_INIT;
-        MUST(xf_hypotheses_get(answers, i, 0, &best, &err));
-        fnv_add(&sum, best.ids, best.id_count * sizeof *best.ids);
-        fnv_add(&sum, &best.score, sizeof best.score);
-    }
-    return sum;
-}
-
 /* A call that a strike may meet: its status is right, and so is its answer when it has one. */
 static void decode_in_storm(xf_decoder *decoder, struct strike *strike, pthread_t thread) {
     const xf_batch batch = batch_of(2);
     xf_error err;
-    xf_hypotheses *answers = NULL;
+    OWNED(hypotheses) *answers = NULL;
     xf_decode_params params = XF_DECODE_PARAMS_INIT;
     const xf_constraint constraint = {sizeof constraint, tell, strike};
     const xf_call call = call_of(strike);
@@ -100,8 +88,9 @@ static void decode_in_storm(xf_decoder *decoder, struct strike *strike, pthread_
         return;
     }
     MUST(status);
-    CHECK(hash_answers(answers) == storm.decoded);
-    xf_hypotheses_free(answers);
+    uint64_t decoded = XF_TEST_FNV_INIT;
+    hash_answers(answers, &decoded);
+    CHECK(decoded == storm.decoded);
     atomic_fetch_add(strike->frees ? &storm.freed_in_use : &storm.whole, 1);
 }
 
@@ -145,9 +134,8 @@ static void free_in_a_step(uint32_t *seed) {
     xf_host host = XF_HOST_INIT;
     host.parallel = run_and_tell;
     host.parallel_user = &strike;
-    xf_config *config = small_config(storm.device, "2");
+    OWNED(config) *config = small_config(storm.device, "2");
     MUST(xf_context_create(config, &host, &context, &err));
-    xf_config_free(config);
     xf_trainer *trainer = trainer_on(context, storm.device);
     xf_context_free(context);
     MUST(xf_train_step(trainer, &batch, 1, NULL, &stats, &err)); /* workspaces are there */
@@ -174,12 +162,11 @@ static void live(uint32_t *seed) {
     static const char *const threads[] = {"1", "2", "3"};
     const int own = chance(seed) % 2 == 0, what = (int)(chance(seed) % 3);
     xf_context *context = own ? context_on(storm.device, threads[chance(seed) % 3]) : storm.shared;
-    xf_trainer *trainer = trainer_on(context, storm.device);
-    xf_config *config = small_config(storm.device, "1");
-    xf_model *model = model_on(context, storm.device);
-    xf_decoder *decoder = NULL;
+    OWNED(trainer) *trainer = trainer_on(context, storm.device);
+    OWNED(config) *config = small_config(storm.device, "1");
+    OWNED(model) *model = model_on(context, storm.device);
+    OWNED(decoder) *decoder = NULL;
     MUST(xf_decoder_create(model, config, &decoder, &err));
-    xf_config_free(config);
     if (own) xf_context_free(context); /* its children hold it */
     if (chance(seed) % 2 == 0) {
         xf_model_free(model);
@@ -201,9 +188,6 @@ static void live(uint32_t *seed) {
         if (strike.frees) decoder = NULL;
         CHECK(train_steps(trainer, NULL) == storm.trained);
     }
-    xf_trainer_free(trainer);
-    xf_decoder_free(decoder);
-    xf_model_free(model);
 }
 
 static void *live_often(void *arg) {
@@ -216,57 +200,46 @@ static void *live_often(void *arg) {
 static void learn(void) {
     const xf_batch batch = batch_of(2);
     xf_error err;
-    xf_hypotheses *answers = NULL;
-    xf_decoder *decoder = NULL;
-    xf_config *config = small_config(storm.device, "1");
-    xf_model *model = model_on(storm.shared, storm.device);
-    xf_trainer *trainer = trainer_on(storm.shared, storm.device);
+    OWNED(hypotheses) *answers = NULL;
+    OWNED(decoder) *decoder = NULL;
+    OWNED(config) *config = small_config(storm.device, "1");
+    OWNED(model) *model = model_on(storm.shared, storm.device);
+    OWNED(trainer) *trainer = trainer_on(storm.shared, storm.device);
     MUST(xf_decoder_create(model, config, &decoder, &err));
     MUST(xf_decode(decoder, &batch, NULL, NULL, &answers, &err));
-    storm.decoded = hash_answers(answers);
+    storm.decoded = XF_TEST_FNV_INIT;
+    hash_answers(answers, &storm.decoded);
     storm.trained = train_steps(trainer, NULL);
-    xf_hypotheses_free(answers);
-    xf_decoder_free(decoder);
-    xf_model_free(model);
-    xf_trainer_free(trainer);
-    xf_config_free(config);
+}
+
+static void storm_on(const char *device, xf_context *context) {
+    xf_error err;
+    xf_memory_stats before = XF_MEMORY_STATS_INIT, after = XF_MEMORY_STATS_INIT;
+    storm.device = device;
+    storm.shared = context;
+    learn();
+    MUST(xf_context_get_memory(context, &before, &err));
+    const int threads_before = count_entries("/proc/self/task"), files_before = count_entries("/proc/self/fd");
+    atomic_store(&storm.next, 0);
+    atomic_store(&storm.cancelled, 0);
+    atomic_store(&storm.freed_in_use, 0);
+    pthread_t threads[THREADS];
+    const double start = seconds_now();
+    for (uint32_t i = 0; i < THREADS; ++i)
+        CHECK(pthread_create(&threads[i], NULL, live_often, (void *)(uintptr_t)(storm.seed + i)) == 0);
+    for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
+    const double took = seconds_now() - start;
+    MUST(xf_context_get_memory(context, &after, &err));
+    printf("%s: %ld lives on %d threads in %.1f s, %ld calls cancelled, %ld handles freed in use\n", device,
+           storm.lives, THREADS, took, atomic_load(&storm.cancelled), atomic_load(&storm.freed_in_use));
+    CHECK(count_threads(threads_before) == threads_before && count_entries("/proc/self/fd") == files_before);
+    CHECK(after.current == before.current);
+    CHECK(atomic_load(&storm.cancelled) > 0 && atomic_load(&storm.freed_in_use) > 0);
 }
 
 int main(int argc, char **argv) {
-    const uint32_t seed = argc > 2 ? (uint32_t)atol(argv[2]) : 4711;
-    xf_error err;
+    storm.seed = argc > 2 ? (uint32_t)atol(argv[2]) : 4711;
     storm.lives = amount(argc, argv, 400) / 2;
-    (void)batch_of(0);
-    for (int d = 0; d < 2; ++d) {
-        storm.device = devices[d];
-        storm.shared = context_on(storm.device, "2");
-        if (storm.shared == NULL) continue;
-        learn();
-        xf_memory_stats before = XF_MEMORY_STATS_INIT, after = XF_MEMORY_STATS_INIT;
-        MUST(xf_context_get_memory(storm.shared, &before, &err));
-        const int threads_before = count_entries("/proc/self/task"), files_before = count_entries("/proc/self/fd");
-        atomic_store(&storm.next, 0);
-        atomic_store(&storm.cancelled, 0);
-        atomic_store(&storm.freed_in_use, 0);
-        pthread_t threads[THREADS];
-        const double start = seconds_now();
-        for (uint32_t i = 0; i < THREADS; ++i)
-            CHECK(pthread_create(&threads[i], NULL, live_often, (void *)(uintptr_t)(seed + i)) == 0);
-        for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
-        const double took = seconds_now() - start;
-        int threads_after = count_entries("/proc/self/task");
-        for (int i = 0; i < 500 && threads_after > threads_before; ++i) { /* the kernel shows them a little longer */
-            const struct timespec pause = {0, 2000000};
-            nanosleep(&pause, NULL);
-            threads_after = count_entries("/proc/self/task");
-        }
-        MUST(xf_context_get_memory(storm.shared, &after, &err));
-        printf("%s: %ld lives on %d threads in %.1f s, %ld calls cancelled, %ld handles freed in use\n", storm.device,
-               storm.lives, THREADS, took, atomic_load(&storm.cancelled), atomic_load(&storm.freed_in_use));
-        CHECK(threads_after == threads_before && count_entries("/proc/self/fd") == files_before);
-        CHECK(after.current == before.current);
-        CHECK(atomic_load(&storm.cancelled) > 0 && atomic_load(&storm.freed_in_use) > 0);
-        xf_context_free(storm.shared);
-    }
+    on_each_device("2", storm_on);
     return 0;
 }

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -13,15 +14,14 @@
 #include "storm.h"
 
 enum { THREADS = 8, BEAMS = 4 };
-static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
 
 static struct {
     const char *device;
-    xf_context *context;
     xf_model *model;
     uint64_t serial[BATCHES][BEAMS], saved;
     long calls; /* to make */
     atomic_long next, wrong, failed;
+    int bad; /* devices */
 } storm;
 
 static uint64_t hash_saved(const xf_model *model) {
@@ -40,8 +40,8 @@ static uint64_t hash_saved(const xf_model *model) {
 static void *use(void *arg) {
     uint32_t seed = (uint32_t)(intptr_t)arg;
     xf_error err;
-    xf_config *config = small_config(storm.device, "1");
-    xf_decoder *decoder = NULL;
+    OWNED(config) *config = small_config(storm.device, "1");
+    OWNED(decoder) *decoder = NULL;
     for (long call; (call = atomic_fetch_add(&storm.next, 1)) < storm.calls;) {
         const int number = (int)(chance(&seed) % BATCHES), beam = (int)(chance(&seed) % BEAMS);
         if (call % 16 == 0) { /* as for a new request */
@@ -60,40 +60,34 @@ static void *use(void *arg) {
         }
         if (sum != expected) atomic_fetch_add(&storm.wrong, 1);
     }
-    xf_decoder_free(decoder);
-    xf_config_free(config);
     return NULL;
 }
 
-int main(int argc, char **argv) {
+/* The threads of the context are shared too. */
+static void storm_on(const char *device, xf_context *context) {
     xf_error err;
-    int wrong = 0;
+    OWNED(model) *model = model_on(context, device);
+    OWNED(config) *config = small_config(device, "1");
+    OWNED(decoder) *decoder = NULL;
+    MUST(xf_decoder_create(model, config, &decoder, &err));
+    storm.device = device;
+    storm.model = model;
+    for (int number = 0; number < BATCHES; ++number)
+        for (int beam = 0; beam < BEAMS; ++beam)
+            MUST(decode_hash(decoder, number, 1 + beam, &storm.serial[number][beam], &err));
+    storm.saved = hash_saved(model);
+    atomic_store(&storm.next, 0);
+    pthread_t threads[THREADS];
+    const double start = seconds_now();
+    for (int i = 0; i < THREADS; ++i) CHECK(pthread_create(&threads[i], NULL, use, (void *)(intptr_t)(i + 1)) == 0);
+    for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
+    printf("%s: %ld calls of %d threads in %.1f s, %ld failed, %ld with other bits\n", device, storm.calls, THREADS,
+           seconds_now() - start, atomic_load(&storm.failed), atomic_load(&storm.wrong));
+    storm.bad += atomic_load(&storm.failed) > 0 || atomic_load(&storm.wrong) > 0;
+}
+
+int main(int argc, char **argv) {
     storm.calls = amount(argc, argv, 2000) / 2;
-    (void)batch_of(0);
-    for (int d = 0; d < 2; ++d) {
-        storm.device = devices[d];
-        storm.context = context_on(storm.device, "2"); /* its threads are shared too */
-        if (storm.context == NULL) continue;
-        storm.model = model_on(storm.context, storm.device);
-        xf_config *config = small_config(storm.device, "1");
-        xf_decoder *decoder = NULL;
-        MUST(xf_decoder_create(storm.model, config, &decoder, &err));
-        for (int number = 0; number < BATCHES; ++number)
-            for (int beam = 0; beam < BEAMS; ++beam)
-                MUST(decode_hash(decoder, number, 1 + beam, &storm.serial[number][beam], &err));
-        storm.saved = hash_saved(storm.model);
-        atomic_store(&storm.next, 0);
-        pthread_t threads[THREADS];
-        const double start = seconds_now();
-        for (int i = 0; i < THREADS; ++i) CHECK(pthread_create(&threads[i], NULL, use, (void *)(intptr_t)(i + 1)) == 0);
-        for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
-        printf("%s: %ld calls of %d threads in %.1f s, %ld failed, %ld with other bits\n", storm.device, storm.calls,
-               THREADS, seconds_now() - start, atomic_load(&storm.failed), atomic_load(&storm.wrong));
-        wrong += atomic_load(&storm.failed) > 0 || atomic_load(&storm.wrong) > 0;
-        xf_decoder_free(decoder);
-        xf_config_free(config);
-        xf_model_free(storm.model);
-        xf_context_free(storm.context);
-    }
-    return wrong;
+    on_each_device("2", storm_on);
+    return storm.bad;
 }

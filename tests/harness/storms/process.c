@@ -25,7 +25,6 @@
 #include "battery.h"
 #include "storm.h"
 
-static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
 static const char *device;
 static uint64_t plain[RESULTS];
 static char path[64], folder[64];
@@ -82,8 +81,8 @@ static void no_descriptors(void) {
     xf_error err;
     xf_model *none = NULL;
     snprintf(file, sizeof file, "%s/model", folder);
-    xf_context *context = context_on(device, "1");
-    xf_model *model = model_on(context, device);
+    OWNED(context) *context = context_on(device, "1");
+    OWNED(model) *model = model_on(context, device);
     WANT(save_model(model, NULL, file, &err) == XF_OK);
     const int before = count_entries(folder);
     for (int fd = 0; fd < 3; ++fd) close(fd);
@@ -101,8 +100,6 @@ static void no_descriptors(void) {
     WANT(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     WANT(count_entries(folder) == before);
     WANT(save_model(model, NULL, file, &err) == XF_OK);
-    xf_model_free(model);
-    xf_context_free(context);
 }
 
 static void few_descriptors(void) {
@@ -141,7 +138,7 @@ static void write_catalogue(const char *from, const char *to) {
 
 static void other_locale(void) {
     xf_error err;
-    xf_config *config = NULL;
+    OWNED(config) *config = NULL;
     const char *text = NULL;
     double value = 0;
     xf_error plain_err;
@@ -155,17 +152,15 @@ static void other_locale(void) {
     WANT(xf_config_set(config, "train.dropout", "0,25", &err) == XF_ERROR_INVALID_ARGUMENT);
     WANT(xf_config_set(config, "train.dropout", "1.5", &err) == XF_ERROR_OUT_OF_RANGE);
     WANT(strcmp(err.message, plain_err.message) == 0);
-    xf_config_free(config);
 
     write_catalogue("No such file or directory", "Diese Datei gibt es nicht");
     setenv("LANGUAGE", "", 1);
     WANT(bindtextdomain("libc", folder) != NULL);
     WANT(strcmp(strerror(ENOENT), "Diese Datei gibt es nicht") == 0); /* the host's own messages */
-    xf_context *context = context_on(device, "1");
-    xf_model *model = NULL;
+    OWNED(context) *context = context_on(device, "1");
+    OWNED(model) *model = NULL;
     WANT(load_model(context, "there is none", &model, &err) == XF_ERROR_NOT_FOUND);
     WANT(strstr(err.message, "No such file or directory") != NULL);
-    xf_context_free(context);
 
     same_work(NULL);
     WANT(strcmp(setlocale(LC_ALL, NULL), locale_name) == 0);
@@ -214,50 +209,45 @@ static void report(const char *what, int status) {
     ++failures;
 }
 
+static const char *const locales[][2] = {{"de_DE", "ISO-8859-1"}, {"tr_TR", "UTF-8"}};
+static int here[2];
+
+static void storm_on(const char *name, xf_context *context) {
+    (void)context;
+    device = name;
+    work(device, path, plain, NULL);
+    report("closed descriptors", run_child(closed_descriptors));
+    report("no descriptors", run_child(no_descriptors));
+    report("sixteen descriptors", run_child(few_descriptors));
+    report("printing", run_child(prints_nothing));
+    for (int i = 0; i < 2; ++i) {
+        locale_name = locales[i][0];
+        if (here[i])
+            report(locale_name, run_child(other_locale));
+        else
+            printf("NOT TESTED: localedef makes no locale %s here\n", locale_name);
+    }
+#if defined(__SSE__)
+    /* Flush to zero and denormals are zero; the three other roundings; of the x87 unit 24 bits, and roundings. */
+    static const unsigned states[] = {0x9FC0, 0x3F80, 0x5F80, 0x7F80, 0x1F80};
+    static const unsigned short controls[] = {0x037F, 0x047F, 0x0B7F, 0x0F7F, 0x007F};
+    for (int i = 0; i < (XF_TEST_SANITIZED ? 1 : 5); ++i) {
+        state = states[i];
+        control = controls[i];
+        report("floating-point state", run_child(strange_numbers));
+    }
+#endif
+}
+
 int main(void) {
-    static const char *const locales[][2] = {{"de_DE", "ISO-8859-1"}, {"tr_TR", "UTF-8"}};
-    int here[2];
-    (void)batch_of(0);
+    char command[120];
     snprintf(path, sizeof path, "xf_storm_%ld", (long)getpid());
     strcpy(folder, "xf_locale_XXXXXX");
     CHECK(mkdtemp(folder) != NULL);
-    char *const whole = realpath(folder, NULL);
-    CHECK(whole != NULL && strlen(whole) < 200);
-    static char kept[256];
     for (int i = 0; i < 2; ++i) here[i] = make_locale(locales[i][0], locales[i][1]);
-    snprintf(kept, sizeof kept, "%s", whole);
-    for (int d = 0; d < 2; ++d) {
-        device = devices[d];
-        xf_context *context = context_on(device, "1");
-        xf_context_free(context);
-        if (context == NULL) continue;
-        work(device, path, plain, NULL);
-        report("closed descriptors", run_child(closed_descriptors));
-        report("no descriptors", run_child(no_descriptors));
-        report("sixteen descriptors", run_child(few_descriptors));
-        report("printing", run_child(prints_nothing));
-        for (int i = 0; i < 2; ++i) {
-            locale_name = locales[i][0];
-            if (here[i])
-                report(locale_name, run_child(other_locale));
-            else
-                printf("NOT TESTED: localedef makes no locale %s here\n", locale_name);
-        }
-#if defined(__SSE__)
-        /* Flush to zero and denormals are zero; the three other roundings; of the x87 unit 24 bits, and roundings. */
-        static const unsigned states[] = {0x9FC0, 0x3F80, 0x5F80, 0x7F80, 0x1F80};
-        static const unsigned short controls[] = {0x037F, 0x047F, 0x0B7F, 0x0F7F, 0x007F};
-        for (int i = 0; i < (XF_TEST_SANITIZED ? 1 : 5); ++i) {
-            state = states[i];
-            control = controls[i];
-            report("floating-point state", run_child(strange_numbers));
-        }
-#endif
-    }
+    on_each_device("1", storm_on);
     remove_files(path);
-    char command[300];
-    snprintf(command, sizeof command, "rm -r '%s'", kept);
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
     CHECK(system(command) == 0);
-    free(whole);
     return failures > 0;
 }

@@ -18,8 +18,8 @@
 #include "battery.h"
 #include "storm.h"
 
-static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
 static atomic_long seen;
+static long rounds;
 static xf_context *_Atomic idle;
 
 /* May cancel an idle context, which affects no other. */
@@ -44,46 +44,42 @@ static void *send_often(void *arg) {
     return NULL;
 }
 
-int main(int argc, char **argv) {
-    const long rounds = amount(argc, argv, 10);
+static void storm_on(const char *device, xf_context *context) {
     char path[64];
-    (void)batch_of(0);
-    for (int d = 0; d < 2; ++d) {
-        xf_context *context = context_on(devices[d], "2");
-        if (context == NULL) continue;
-        atomic_store(&idle, context);
-        snprintf(path, sizeof path, "xf_storm_%ld", (long)getpid());
-        uint64_t calm[RESULTS], found[RESULTS];
-        work(devices[d], path, calm, NULL);
+    uint64_t calm[RESULTS], found[RESULTS];
+    atomic_store(&idle, context);
+    snprintf(path, sizeof path, "xf_storm_%ld", (long)getpid());
+    work(device, path, calm, NULL);
 
-        struct sigaction action;
-        memset(&action, 0, sizeof action);
-        action.sa_handler = handle; /* without SA_RESTART */
-        sigaction(SIGALRM, &action, NULL);
-        sigaction(SIGPROF, &action, NULL);
-        sigaction(SIGUSR1, &action, NULL);
-        const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
-        CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0 && setitimer(ITIMER_PROF, &often, NULL) == 0);
-        struct sender sender = {pthread_self(), 0};
-        pthread_t thread;
-        CHECK(pthread_create(&thread, NULL, send_often, &sender) == 0);
-        const double start = seconds_now();
-        const long before = atomic_load(&seen);
-        for (long i = 0; i < rounds; ++i) {
-            work(devices[d], path, found, NULL);
-            CHECK(memcmp(found, calm, sizeof calm) == 0);
-        }
-        const double took = seconds_now() - start;
-        const long signals = atomic_load(&seen) - before;
-        atomic_store(&sender.stop, 1);
-        pthread_join(thread, NULL);
-        setitimer(ITIMER_REAL, &never, NULL);
-        setitimer(ITIMER_PROF, &never, NULL);
-        printf("%s: %ld rounds under %ld signals in %.1f s: the same bytes\n", devices[d], rounds, signals, took);
-        CHECK(XF_TEST_SANITIZED || signals > rounds); /* a sanitizer puts them off */
-        remove_files(path);
-        atomic_store(&idle, NULL);
-        xf_context_free(context);
+    const struct sigaction action = {.sa_handler = handle}; /* without SA_RESTART */
+    sigaction(SIGALRM, &action, NULL);
+    sigaction(SIGPROF, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+    const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0 && setitimer(ITIMER_PROF, &often, NULL) == 0);
+    struct sender sender = {pthread_self(), 0};
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, send_often, &sender) == 0);
+    const double start = seconds_now();
+    const long before = atomic_load(&seen);
+    for (long i = 0; i < rounds; ++i) {
+        work(device, path, found, NULL);
+        CHECK(memcmp(found, calm, sizeof calm) == 0);
     }
+    const double took = seconds_now() - start;
+    const long signals = atomic_load(&seen) - before;
+    atomic_store(&sender.stop, 1);
+    pthread_join(thread, NULL);
+    setitimer(ITIMER_REAL, &never, NULL);
+    setitimer(ITIMER_PROF, &never, NULL);
+    printf("%s: %ld rounds under %ld signals in %.1f s: the same bytes\n", device, rounds, signals, took);
+    CHECK(XF_TEST_SANITIZED || signals > rounds); /* a sanitizer puts them off */
+    remove_files(path);
+    atomic_store(&idle, NULL);
+}
+
+int main(int argc, char **argv) {
+    rounds = amount(argc, argv, 10);
+    on_each_device("2", storm_on);
     return 0;
 }

@@ -46,9 +46,8 @@ xf_config *small_config(const char *device, const char *threads) {
 xf_context *context_on(const char *device, const char *threads) {
     xf_error err;
     xf_context *context = NULL;
-    xf_config *config = small_config(device, threads);
+    OWNED(config) *config = small_config(device, threads);
     const xf_status status = xf_context_create(config, NULL, &context, &err);
-    xf_config_free(config);
     if (status == XF_ERROR_NOT_FOUND) {
         printf("NOT TESTED on %s: %s\n", device, err.message);
         return NULL;
@@ -57,30 +56,36 @@ xf_context *context_on(const char *device, const char *threads) {
     return context;
 }
 
+void on_each_device(const char *threads, void (*body)(const char *device, xf_context *context)) {
+    static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
+    (void)batch_of(0); /* before there are threads */
+    for (int i = 0; i < 2; ++i) {
+        OWNED(context) *context = context_on(devices[i], threads);
+        if (context != NULL) body(devices[i], context);
+    }
+}
+
 xf_model *model_on(xf_context *context, const char *device) {
     xf_error err;
     xf_model *model = NULL;
-    xf_config *config = small_config(device, "1");
+    OWNED(config) *config = small_config(device, "1");
     MUST(xf_model_create(context, NULL, config, &model, &err));
-    xf_config_free(config);
     return model;
 }
 
 xf_trainer *trainer_on(xf_context *context, const char *device) {
     xf_error err;
     xf_trainer *trainer = NULL;
-    xf_config *config = small_config(device, "1");
-    xf_model *model = model_on(context, device);
+    OWNED(config) *config = small_config(device, "1");
+    OWNED(model) *model = model_on(context, device);
     MUST(xf_trainer_create(model, config, &trainer, &err));
-    xf_model_free(model);
-    xf_config_free(config);
     return trainer;
 }
 
 xf_batch batch_of(int number) {
     static int32_t ids[BATCHES][SENTENCES * LENGTH];
     static int64_t offsets[SENTENCES + 1];
-    static int filled; /* by the first call, before there are threads */
+    static int filled; /* by the first call */
     if (!filled) {
         for (int b = 0; b < BATCHES; ++b)
             for (int i = 0; i < SENTENCES * LENGTH; ++i)
@@ -99,19 +104,25 @@ xf_batch batch_of(int number) {
 
 uint64_t hash_file(const char *path) {
     uint64_t sum = XF_TEST_FNV_INIT;
-    unsigned char bytes[4096];
-    FILE *file = fopen(path, "rb");
-    CHECK(file != NULL);
-    for (size_t n; (n = fread(bytes, 1, sizeof bytes, file)) > 0;) fnv_add(&sum, bytes, n);
-    fclose(file);
+    CHECK(fnv_add_file(&sum, path));
     return sum;
+}
+
+void hash_answers(const xf_hypotheses *answers, uint64_t *sum) {
+    for (size_t i = 0; i < xf_hypotheses_sentence_count(answers); ++i) {
+        xf_error err;
+        xf_hypothesis best = XF_HYPOTHESIS_INIT;
+        MUST(xf_hypotheses_get(answers, i, 0, &best, &err));
+        fnv_add(sum, best.ids, best.id_count * sizeof *best.ids);
+        fnv_add(sum, &best.score, sizeof best.score);
+    }
 }
 
 xf_status decode_hash(xf_decoder *decoder, int number, int beam, uint64_t *sum, xf_error *err) {
     const xf_batch batch = batch_of(number);
     const char text[2] = {(char)('0' + beam), 0};
-    xf_config *config = NULL;
-    xf_hypotheses *answers = NULL;
+    OWNED(config) *config = NULL;
+    OWNED(hypotheses) *answers = NULL;
     xf_decode_params params = XF_DECODE_PARAMS_INIT;
     double scores[SENTENCES];
     uint64_t found = XF_TEST_FNV_INIT;
@@ -119,17 +130,9 @@ xf_status decode_hash(xf_decoder *decoder, int number, int beam, uint64_t *sum, 
     if (status == XF_OK) status = xf_config_set(config, "decode.beam", text, err);
     params.config = config;
     if (status == XF_OK) status = xf_decode(decoder, &batch, &params, NULL, &answers, err);
-    for (size_t i = 0; status == XF_OK && i < SENTENCES; ++i) {
-        xf_hypothesis best = XF_HYPOTHESIS_INIT;
-        status = xf_hypotheses_get(answers, i, 0, &best, err);
-        if (status != XF_OK) break;
-        fnv_add(&found, best.ids, best.id_count * sizeof *best.ids);
-        fnv_add(&found, &best.score, sizeof best.score);
-    }
+    if (status == XF_OK) hash_answers(answers, &found);
     if (status == XF_OK) status = xf_score(decoder, &batch, NULL, scores, err);
     if (status == XF_OK) fnv_add(&found, scores, sizeof scores);
-    xf_hypotheses_free(answers);
-    xf_config_free(config);
     if (status == XF_OK) *sum = found;
     return status;
 }

@@ -25,6 +25,8 @@ uint32_t chance(uint32_t *seed);
 xf_config *small_config(const char *device, const char *threads);
 /* The context, or NULL after a line that says so when there is no such device. */
 xf_context *context_on(const char *device, const char *threads);
+/* Calls body for each backend of a CPU that there is, with a context, which is freed afterwards. */
+void on_each_device(const char *threads, void (*body)(const char *device, xf_context *context));
 xf_model *model_on(xf_context *context, const char *device);
 xf_trainer *trainer_on(xf_context *context, const char *device);
 
@@ -32,6 +34,8 @@ xf_trainer *trainer_on(xf_context *context, const char *device);
 enum { BATCHES = 8 };
 xf_batch batch_of(int number);
 uint64_t hash_file(const char *path);
+/* The best answer of each sentence is added. */
+void hash_answers(const xf_hypotheses *answers, uint64_t *sum);
 /* Answers of a decode and scores of targets. `beam`: 1 to 4. */
 xf_status decode_hash(xf_decoder *decoder, int number, int beam, uint64_t *sum, xf_error *err);
 

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "../../support/api.h"
 
@@ -28,6 +29,16 @@ static inline int count_entries(const char *path) {
     while (readdir(folder) != NULL) ++count;
     closedir(folder);
     return count - 2; /* . and .. */
+}
+
+/* Threads of the process, once there are no more than expected: the kernel shows an ended one for an instant longer. */
+static inline int count_threads(int expected) {
+    int threads = count_entries("/proc/self/task");
+    for (int i = 0; i < 500 && threads > expected; ++i) {
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+        threads = count_entries("/proc/self/task");
+    }
+    return threads;
 }
 
 /* Ends the program if the call fails. The caller declares err. */
