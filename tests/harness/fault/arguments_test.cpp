@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "../../support/api.h"
 #include "handles.hpp"
 #include "support/counted_memory.hpp"
 #include "support/processor_time.hpp"
@@ -61,13 +60,6 @@ struct World : xf_hostile::Handles {
 
     World() {
         configure({{"context.memory_budget", "8388608"},
-                   {"model.encoder_layers", "1"},
-                   {"model.d_model", "8"},
-                   {"model.decoder_layers", "1"},
-                   {"model.d_ff", "8"},
-                   {"model.heads", "2"},
-                   {"model.d_k", "4"},
-                   {"model.d_v", "4"},
                    {"model.max_length", "16"},
                    {"tokenizer.vocab_size", "260"},
                    {"data.batch_tokens", "64"},
@@ -114,15 +106,13 @@ XF_TEST(few_arguments) {
         return xf_batch{sizeof(xf_batch), 1, ids, offsets, good_ids, good_offsets, nullptr, nullptr, 0};
     };
     const auto use = [&](xf_batch batch) -> xf_status {
-        xf_hypotheses *found = nullptr;
-        xf_corpus *made = nullptr;
+        OWNED(hypotheses) *found = nullptr;
+        OWNED(corpus) *made = nullptr;
         xf_status status = xf_score(w.decoder, &batch, nullptr, scores, &w.error);
         if (status == XF_OK) status = xf_train_step(w.trainer, &batch, 1, nullptr, nullptr, &w.error);
         const xf_status second = xf_corpus_from_ids(w.context, &batch, nullptr, &made, &w.error);
         batch.tgt_ids = nullptr, batch.tgt_offsets = nullptr;
         const xf_status third = xf_decode(w.decoder, &batch, nullptr, &limited, &found, &w.error);
-        xf_hypotheses_free(found);
-        xf_corpus_free(made);
         return third != XF_OK                       ? third
                : status == XF_OK && second == XF_OK ? XF_OK
                                                     : static_cast<xf_status>(w.error.status);
@@ -147,10 +137,8 @@ XF_TEST(few_arguments) {
              params.prefix_offsets = offsets;
              xf_batch batch = batch_of(good_ids, good_offsets);
              batch.tgt_ids = nullptr, batch.tgt_offsets = nullptr;
-             xf_hypotheses *found = nullptr;
-             const xf_status status = xf_decode(w.decoder, &batch, &params, &limited, &found, &w.error);
-             xf_hypotheses_free(found);
-             return status;
+             OWNED(hypotheses) *found = nullptr;
+             return xf_decode(w.decoder, &batch, &params, &limited, &found, &w.error);
          }},
         {"xf_hypotheses_get",
          [&](int64_t a, int64_t b) {
@@ -194,18 +182,14 @@ XF_TEST(few_arguments) {
         {"xf_corpus_subset",
          [&](int64_t a, int64_t b) {
              const int64_t indices[] = {a, b};
-             xf_corpus *made = nullptr;
-             const xf_status status = xf_corpus_subset(w.corpus, indices, 2, &made, &w.error);
-             xf_corpus_free(made);
-             return status;
+             OWNED(corpus) *made = nullptr;
+             return xf_corpus_subset(w.corpus, indices, 2, &made, &w.error);
          }},
         {"xf_corpus_split",
          [&](int64_t a, int64_t b) {
-             xf_corpus *rest = nullptr, *out = nullptr;
-             const xf_status status = xf_corpus_split(w.corpus, a, b, &rest, &out, &w.error);
-             xf_corpus_free(rest);
-             xf_corpus_free(out);
-             return status;
+             OWNED(corpus) *rest = nullptr;
+             OWNED(corpus) *out = nullptr;
+             return xf_corpus_split(w.corpus, a, b, &rest, &out, &w.error);
          }},
         {"xf_batcher_seek",
          [&](int64_t a, int64_t b) {
@@ -274,20 +258,18 @@ void pairs_of_options(size_t stride) {
     for (size_t first = 0; first < keys.size(); ++first) {
         for (size_t second = first; second < keys.size(); ++second) {
             for (const int64_t a : kValues) {
-                xf_config *one = nullptr;
+                OWNED(config) *one = nullptr;
                 w.need(xf_config_copy(w.config, &one, &w.error));
                 const bool takes = xf_config_set_number(one, keys[first].c_str(), a, &w.error) == XF_OK;
                 for (const int64_t b : kValues) {
                     if (!takes || (first == second && a != b) || ++turn % stride != 0) continue;
-                    xf_config *two = nullptr;
+                    OWNED(config) *two = nullptr;
                     w.need(xf_config_copy(one, &two, &w.error));
                     if (xf_config_set_number(two, keys[second].c_str(), b, &w.error) == XF_OK)
                         w.judge(xf::format("%s %lld, %s %lld", keys[first].c_str(), static_cast<long long>(a),
                                            keys[second].c_str(), static_cast<long long>(b)),
                                 kMaking, [&] { return make(two); });
-                    xf_config_free(two);
                 }
-                xf_config_free(one);
             }
         }
     }

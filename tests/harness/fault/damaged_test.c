@@ -11,24 +11,15 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../../support/api.h"
-#include "support.h"
+#include "files.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-enum file_kind {
-    MODEL_FILE,
-    CHECKPOINT_FILE,
-    CHECKPOINT_AS_MODEL,
-    DESCRIPTOR,
-    TOKENIZER_FILE,
-    CORPUS_FILE,
-    PARALLEL_FILE,
-    FILE_KINDS
-};
+/* After the written files: a checkpoint that is loaded as a model, a model through a descriptor, and corpora. */
+enum { CHECKPOINT_AS_MODEL = WRITTEN_FILES, DESCRIPTOR, CORPUS_FILE, PARALLEL_FILE, FILE_KINDS };
 static const char *const kind_names[] = {
-    "model", "checkpoint", "checkpoint as model", "model through a descriptor", "tokenizer", "corpus", "parallel"};
+    "model", "checkpoint", "tokenizer", "checkpoint as model", "model through a descriptor", "corpus", "parallel"};
 
 static struct good {
     const char *path; /* the file that is damaged */
@@ -78,38 +69,17 @@ static xf_status load_descriptor(const char *path, xf_model **model, xf_error *e
 }
 
 static xf_status load(int kind, xf_error *err) {
-    xf_model *model = NULL;
-    xf_trainer *trainer = NULL;
-    xf_tokenizer *tokenizer = NULL;
-    xf_corpus *corpus = NULL;
-    xf_status status;
-    switch (kind) {
-        case MODEL_FILE:
-        case CHECKPOINT_AS_MODEL:
-            status = load_model(world.context, good[kind].path, &model, err);
-            break;
-        case DESCRIPTOR:
-            status = load_descriptor(good[kind].path, &model, err);
-            break;
-        case CHECKPOINT_FILE:
-            status = resume_trainer(world.context, good[kind].path, NULL, &trainer, err);
-            break;
-        case TOKENIZER_FILE:
-            status = load_tokenizer(world.context, good[kind].path, &tokenizer, err);
-            break;
-        case CORPUS_FILE:
-            status = xf_corpus_open(world.context, good[kind].path, NULL, NULL, NULL, &corpus, err);
-            break;
-        default:
-            status = xf_corpus_open(world.context, good[kind].path, other_side, NULL, NULL, &corpus, err);
-    }
-    if (status != XF_OK) assert_true(!model && !trainer && !tokenizer && !corpus);
-    if (tokenizer) use_tokenizer(tokenizer);
+    const char *const path = good[kind].path;
+    OWNED(model) *model = NULL;
+    OWNED(corpus) *corpus = NULL;
+    if (kind < WRITTEN_FILES) return load_file(kind, path, use_tokenizer, err);
+    if (kind == CHECKPOINT_AS_MODEL) return load_file(MODEL_FILE, path, NULL, err);
+    const xf_status status =
+        kind == DESCRIPTOR
+            ? load_descriptor(path, &model, err)
+            : xf_corpus_open(world.context, path, kind == PARALLEL_FILE ? other_side : NULL, NULL, NULL, &corpus, err);
+    if (status != XF_OK) assert_true(!model && !corpus);
     if (corpus) use_corpus(corpus);
-    xf_model_free(model);
-    xf_trainer_free(trainer);
-    xf_tokenizer_free(tokenizer);
-    xf_corpus_free(corpus);
     return status;
 }
 
@@ -130,29 +100,20 @@ static int check(int kind, int may_load, const char *what, size_t where) {
     return 0;
 }
 
-static void write_file(const char *path, const unsigned char *bytes, size_t size) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
 static int setup(void **state) {
     world_open(state);
     static char paths[FILE_KINDS + 1][128];
     for (int kind = 0; kind <= FILE_KINDS; ++kind)
-        strcpy(paths[kind], scratch_path((const char *const[]){"m", "c", "a", "d", "t", "tsv", "src", "tgt"}[kind]));
+        strcpy(paths[kind], scratch_path((const char *const[]){"m", "c", "t", "a", "d", "tsv", "src", "tgt"}[kind]));
     const xf_batch batch = next_batch(world.batcher);
     ACCEPTED(xf_train_step(world.trainer, &batch, 1, NULL, NULL, err));
-    ACCEPTED(save_model(world.model, NULL, paths[MODEL_FILE], err));
-    ACCEPTED(save_trainer(world.trainer, world.batcher, paths[CHECKPOINT_FILE], err));
-    ACCEPTED(save_trainer(world.trainer, world.batcher, paths[CHECKPOINT_AS_MODEL], err));
-    ACCEPTED(save_model(world.model, NULL, paths[DESCRIPTOR], err));
-    ACCEPTED(save_tokenizer(world.tokenizer, paths[TOKENIZER_FILE], err));
-    write_file(paths[CORPUS_FILE], (const unsigned char *)corpus_text, strlen(corpus_text));
-    write_file(paths[PARALLEL_FILE], (const unsigned char *)"one\ntwo words\nthree \xC3\xA9\n", 23);
+    for (int kind = 0; kind < WRITTEN_FILES; ++kind) ACCEPTED(save_file(kind, paths[kind], err));
+    ACCEPTED(save_file(CHECKPOINT_FILE, paths[CHECKPOINT_AS_MODEL], err));
+    ACCEPTED(save_file(MODEL_FILE, paths[DESCRIPTOR], err));
+    write_file(paths[CORPUS_FILE], corpus_text, strlen(corpus_text));
+    write_file(paths[PARALLEL_FILE], "one\ntwo words\nthree \xC3\xA9\n", 23);
     other_side = paths[FILE_KINDS];
-    write_file(other_side, (const unsigned char *)"eins\nzwei\ndrei\n", 15);
+    write_file(other_side, "eins\nzwei\ndrei\n", 15);
     for (int kind = 0; kind < FILE_KINDS; ++kind) {
         good[kind].path = paths[kind];
         good[kind].bytes = file_bytes(paths[kind], &good[kind].size);
@@ -205,7 +166,7 @@ static void test_flipped(void **state) {
             const size_t at = (size_t)(bit / 8);
             const unsigned char flipped = (unsigned char)(good[kind].bytes[at] ^ (1u << bit % 8));
             assert_int_equal(pwrite(file, &flipped, 1, (off_t)at), 1);
-            taken += check(kind, kind >= TOKENIZER_FILE, "bit", (size_t)bit);
+            taken += check(kind, kind == TOKENIZER_FILE || kind >= CORPUS_FILE, "bit", (size_t)bit);
             assert_int_equal(pwrite(file, &good[kind].bytes[at], 1, (off_t)at), 1);
             ++tried;
         }

@@ -7,7 +7,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "../../support/api.h"
 #include "hostile.hpp"
 
 namespace {
@@ -157,11 +156,9 @@ XF_TEST(low_precision_tensors) {
                 c.metadata["kind"] = "model";
                 narrow(c, name, half);
             });
-            xf_model *model = nullptr;
+            OWNED(model) *model = nullptr;
             const xf_source source = source_path(w.path.c_str());
-            const xf_status status = xf_model_load(w.context, &source, w.config, nullptr, &model, &w.error);
-            xf_model_free(model);
-            return status;
+            return xf_model_load(w.context, &source, w.config, nullptr, &model, &w.error);
         };
         for (const char *weights : {"fp32", fp16 ? "fp16" : "bf16"}) {
             w.need(xf_config_set(w.config, "model.weights", weights, &w.error));
@@ -255,8 +252,8 @@ XF_TEST(int8_tensors) {
                          {-std::numeric_limits<float>::infinity(), 5, XF_ERROR_CORRUPT},
                          {std::numeric_limits<float>::quiet_NaN(), 5, XF_ERROR_CORRUPT}};
     for (const char *weights : {"same", "fp32", "bf16"}) {
-        xf_config *config = nullptr;
-        xf_context *context = nullptr;
+        OWNED(config) *config = nullptr;
+        OWNED(context) *context = nullptr;
         w.need(xf_config_copy(w.config, &config, &w.error));
         w.need(xf_config_set(config, "model.weights", weights, &w.error));
         w.need(xf_context_create(config, nullptr, &context, &w.error));
@@ -283,8 +280,6 @@ XF_TEST(int8_tensors) {
             xf_model_free(model);
             CHECK_EQ(held(), before);
         }
-        xf_context_free(context);
-        xf_config_free(config);
     }
 }
 
@@ -354,7 +349,7 @@ XF_TEST(user_metadata) {
         fill(c, 999, 100);
         c.metadata["user.model.d_model"] = std::string(most, 'v');
     });
-    xf_model *model = nullptr;
+    OWNED(model) *model = nullptr;
     CHECK_EQ(load_model(w.context, w.path.c_str(), &model, &w.error), XF_OK);
     size_t length = 0;
     char key[257];
@@ -367,7 +362,6 @@ XF_TEST(user_metadata) {
     CHECK_EQ(get_integer(xf_model_config(model), "model.d_model", &width, &w.error), XF_OK);
     CHECK_EQ(width, 8);
     CHECK_EQ(xf_model_set_metadata(model, "one more", "v", &w.error), XF_ERROR_LIMIT);
-    xf_model_free(model);
 }
 
 // Numbers that would spread: a NaN among the moments turns weights into NaN without a bad gradient, and so does the
@@ -381,12 +375,11 @@ XF_TEST(nan_and_infinity_in_numbers) {
         for (const float value : {kNan, kInfinity, -kInfinity, -1e-30f}) {
             if (value == -1e-30f && !second) continue;
             w.write([&](Content &c) { c.floats(key)[0] = value; });
-            xf_trainer *trainer = nullptr;
-            xf_model *model = nullptr;
+            OWNED(trainer) *trainer = nullptr;
+            OWNED(model) *model = nullptr;
             CHECK_EQ(resume_trainer(w.context, w.path.c_str(), nullptr, &trainer, &w.error), XF_ERROR_CORRUPT);
             CHECK(std::string(w.error.message).find(key) != std::string::npos);
             CHECK_EQ(load_model(w.context, w.path.c_str(), &model, &w.error), moment ? XF_OK : XF_ERROR_CORRUPT);
-            xf_model_free(model);
         }
     }
 }
@@ -403,25 +396,23 @@ XF_TEST(weights_that_become_infinite) {
             if (name.starts_with("adam.v.")) c.floats(name)[0] = 0;
         }
     });
-    xf_trainer *trainer = nullptr;
+    OWNED(trainer) *trainer = nullptr;
+    OWNED(trainer) *before = nullptr;
     w.need(resume_trainer(w.context, w.path.c_str(), nullptr, &trainer, &w.error));
     CHECK_EQ(w.step(trainer), XF_OK);
     CHECK_EQ(save_trainer(trainer, nullptr, w.path.c_str(), &w.error), XF_ERROR_NONFINITE);
     CHECK_EQ(save_model(xf_trainer_model(trainer), nullptr, w.path.c_str(), &w.error), XF_ERROR_NONFINITE);
     CHECK(std::strstr(w.error.message, "nothing was saved") != nullptr);
-    xf_trainer_free(trainer);
-    trainer = nullptr;
-    w.need(resume_trainer(w.context, w.path.c_str(), nullptr, &trainer, &w.error));  // what was there before
-    xf_trainer_free(trainer);
+    w.need(resume_trainer(w.context, w.path.c_str(), nullptr, &before, &w.error));
 }
 
 // Not lies, only odd: they load, or not, and whatever is done with them ends.
 XF_TEST(unusual_but_valid_files) {
     World w;
     const auto use = [&](const char *what, xf_status expected_step) {
-        xf_trainer *trainer = nullptr;
-        xf_decoder *decoder = nullptr;
-        xf_hypotheses *found = nullptr;
+        OWNED(trainer) *trainer = nullptr;
+        OWNED(decoder) *decoder = nullptr;
+        OWNED(hypotheses) *found = nullptr;
         const char *texts[] = {"one two"};
         if (resume_trainer(w.context, w.path.c_str(), nullptr, &trainer, &w.error) != XF_OK)
             return xf_test::record(__FILE__, __LINE__, xf::format("%s: %s", what, w.error.message));
@@ -429,9 +420,6 @@ XF_TEST(unusual_but_valid_files) {
         CHECK_EQ(xf_translate(decoder, texts, nullptr, 1, nullptr, nullptr, &found, &w.error), XF_OK);
         CHECK_EQ(xf_hypotheses_sentence_count(found), 1u);
         CHECK_EQ(w.step(trainer), expected_step);
-        xf_hypotheses_free(found);
-        xf_decoder_free(decoder);
-        xf_trainer_free(trainer);
     };
     w.write([&](Content &c) {
         for (auto &[name, tensor] : c.tensors)
@@ -443,22 +431,19 @@ XF_TEST(unusual_but_valid_files) {
     w.write(set("step", "4294967296"));
     use("a step above 2^32", XF_OK);
     w.write([](Content &c) { c.metadata.erase("tokenizer"); });
-    xf_model *model = nullptr;
+    OWNED(model) *model = nullptr;
+    OWNED(model) *none = nullptr;
     CHECK_EQ(load_model(w.context, w.path.c_str(), &model, &w.error), XF_OK);
     CHECK(xf_model_tokenizer(model) == nullptr);
-    xf_model_free(model);
     // The longest table of positions that is allowed with this width: it counts against the budget.
-    xf_config *config = nullptr;
-    xf_context *poor = nullptr;
+    OWNED(config) *config = nullptr;
+    OWNED(context) *poor = nullptr;
     w.need(xf_config_copy(w.config, &config, &w.error));
     w.need(xf_config_set(config, "context.memory_budget", "10000000", &w.error));
     w.need(xf_context_create(config, nullptr, &poor, &w.error));
     w.write(set("model.max_length", "524288"));
-    model = nullptr;
-    CHECK_EQ(load_model(poor, w.path.c_str(), &model, &w.error), XF_ERROR_NO_MEMORY);
-    CHECK(model == nullptr);
-    xf_context_free(poor);
-    xf_config_free(config);
+    CHECK_EQ(load_model(poor, w.path.c_str(), &none, &w.error), XF_ERROR_NO_MEMORY);
+    CHECK(none == nullptr);
 }
 
 }  // namespace

@@ -7,9 +7,17 @@
 #ifndef XF_TEST_FAULT_INJECTED_H
 #define XF_TEST_FAULT_INJECTED_H
 
-#include "../../support/api.h"
 #include "../../support/fnv.h"
 #include "interpose.h"
+
+#define DO(call)       \
+    do {               \
+        fault_enter(); \
+        call;          \
+        fault_leave(); \
+    } while (0)
+#define XF_FREEING(call) DO(call)
+#include "../../support/api.h"
 #include "support.h"
 
 /* Where a bench computes. */
@@ -41,6 +49,8 @@ xf_config *bench_config(const struct place *place);
 /* A host that receives every line of the log. */
 xf_host listening_host(void);
 
+void write_file(const char *path, const char *text, size_t size);
+
 /* Names in the scratch folder. */
 #define MODEL_FILE scratch_path("model")
 #define NARROW_FILE scratch_path("narrow")
@@ -50,10 +60,6 @@ xf_host listening_host(void);
 /* The output of a scenario: a name so long that a string must allocate. */
 #define SAVED_FILE scratch_path("saved by one of the scenarios")
 #define CORPUS_FOLDER scratch_path("folder.d")
-
-/* Creates the file that a save replaces; checks after an error that it still exists. */
-void put_old_file(struct bench *bench);
-void check_old_file(xf_status status, const xf_error *error);
 
 /* The checksum of the results of an undisturbed run (FNV-1a). */
 typedef uint64_t digest;
@@ -69,12 +75,15 @@ struct scenario {
     bool everywhere; /* on each device; otherwise only on the first */
     /* Brings the bench to the state that act needs, without injected failures. May be NULL. */
     void (*reset)(struct bench *bench);
-    /* Calls the library by TRY and DO, frees the objects that it created, and adds the results to the checksum. After
-     * an error it may be called again without a reset, and must then have the same results. */
+    /* Calls the library by TRY, keeps new objects as OWNED, and adds the results to the checksum. After an error it may
+     * be called again without a reset, and must then have the same results. */
     xf_status (*act)(struct bench *bench, digest *d, xf_error *error);
     /* Or both ways are right: of several ranks each may be the one that fails. */
     bool may_be_peer;
+    /* It replaces SAVED_FILE, which remains after an error. */
+    bool saves;
 };
+
 extern const struct scenario object_scenarios[], data_scenarios[], text_scenarios[], model_scenarios[],
     train_scenarios[], decode_scenarios[], rank_scenarios[];
 
@@ -97,19 +106,12 @@ void check_refused(const struct scenario *s, enum fault_kind kind, xf_status sta
  * most: the approximate number of points of a kind. The files of a bench must exist. */
 void first_use(const struct place *place, long most);
 
-/* In act, where something may fail. On an error the rest is skipped. */
-#define TRY(call)                  \
-    do {                           \
-        fault_enter();             \
-        status = (call);           \
-        fault_leave();             \
-        if (status < 0) goto done; \
-    } while (0)
-#define DO(call)       \
-    do {               \
-        fault_enter(); \
-        call;          \
-        fault_leave(); \
+/* In act, where something may fail. On an error act returns. */
+#define TRY(call)                      \
+    do {                               \
+        xf_status tried_;              \
+        DO(tried_ = (call));           \
+        if (tried_ < 0) return tried_; \
     } while (0)
 
 #endif

@@ -38,7 +38,7 @@ static xf_context *open_context(const xf_config *config) {
     return context;
 }
 
-static void write_file(const char *path, const char *text, size_t size) {
+void write_file(const char *path, const char *text, size_t size) {
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(text, 1, size, file), size);
@@ -56,27 +56,11 @@ static void write_files(struct bench *b) {
     }
     ACCEPTED(save_tokenizer(b->tokenizer, TOKENIZER_FILE, err));
     ACCEPTED(save_model(b->model, NULL, MODEL_FILE, err));
-    xf_config *narrow = NULL;
+    OWNED(config) *narrow = NULL;
     ACCEPTED(xf_config_create(&narrow, err));
     set(narrow, "model.weights", "int8");
     ACCEPTED(save_model(b->model, narrow, NARROW_FILE, err));
-    xf_config_free(narrow);
     ACCEPTED(save_trainer(b->trainer, b->batcher, CHECKPOINT_FILE, err));
-}
-
-static const char old_text[] = "the file that was there before";
-
-void put_old_file(struct bench *b) {
-    (void)b;
-    write_file(SAVED_FILE, old_text, sizeof old_text);
-}
-
-void check_old_file(xf_status status, const xf_error *error) {
-    if (status >= 0 || strstr(error->message, "now in place") != NULL) return;
-    size_t size;
-    unsigned char *bytes = file_bytes(SAVED_FILE, &size);
-    if (size != sizeof old_text || memcmp(bytes, old_text, size) != 0) fail_msg("%s, but another file", error->message);
-    free(bytes);
 }
 
 static void *copy_of(const void *from, size_t bytes) {
@@ -102,9 +86,8 @@ bool bench_open(struct bench *b, const struct place *place) {
     b->context = open_context(b->config);
     if (b->context == NULL) return false;
     fault_spare("libxformer_cuda.so");
-    xf_config *ref = small_config("cpu:ref");
+    OWNED(config) *ref = small_config("cpu:ref");
     b->ref = open_context(ref);
-    xf_config_free(ref);
     b->corpus = small_corpus(b->context);
     ACCEPTED(xf_tokenizer_train(b->context, b->corpus, b->config, NULL, &b->tokenizer, err));
     ACCEPTED(xf_batcher_create(b->corpus, b->tokenizer, b->config, NULL, &b->batcher, err));

@@ -8,16 +8,12 @@
 static const char *const texts[] = {"one two three four one two three", "", "two \xFF", "four"};
 
 static xf_status act_translate(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
-    xf_decoder *decoder = NULL;
-    xf_hypotheses *answers = NULL;
+    OWNED(decoder) *decoder = NULL;
+    OWNED(hypotheses) *answers = NULL;
     TRY(xf_decoder_create(b->model, b->config, &decoder, error));
     TRY(xf_translate(decoder, texts, NULL, 4, NULL, NULL, &answers, error));
     add_answers(d, answers);
-done:
-    DO(xf_hypotheses_free(answers));
-    DO(xf_decoder_free(decoder));
-    return status;
+    return XF_OK;
 }
 
 static int32_t forbid(void *user, const xf_constraint_step *step) {
@@ -32,10 +28,9 @@ static int32_t forbid(void *user, const xf_constraint_step *step) {
 
 /* With prefixes and a constraint, by a decoder that must work afterwards. */
 static xf_status act_constrained(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
-    xf_hypotheses *answers = NULL;
+    OWNED(hypotheses) *answers = NULL;
     static const char *const begin[] = {"eins", NULL, "zwei", NULL};
-    xf_config *config = NULL;
+    OWNED(config) *config = NULL;
     ACCEPTED(xf_config_create(&config, err));
     set(config, "decode.beam", "5");
     xf_decode_params params = XF_DECODE_PARAMS_INIT;
@@ -45,34 +40,25 @@ static xf_status act_constrained(struct bench *b, digest *d, xf_error *error) {
     params.constraint = &constraint;
     TRY(xf_translate(b->decoder, texts, NULL, 4, &params, NULL, &answers, error));
     add_answers(d, answers);
-done:
-    DO(xf_hypotheses_free(answers));
-    xf_config_free(config);
-    return status;
+    return XF_OK;
 }
 
 static xf_status decode(struct bench *b, const char *beam, digest *d, xf_error *error) {
-    xf_status status;
-    xf_decoder *decoder = NULL;
-    xf_hypotheses *answers = NULL;
-    xf_config *config = bench_config(b->place);
+    OWNED(decoder) *decoder = NULL;
+    OWNED(hypotheses) *answers = NULL;
+    OWNED(config) *config = bench_config(b->place);
     set(config, "decode.beam", beam);
     set(config, "decode.n_best", "1");
     TRY(xf_decoder_create(b->model, config, &decoder, error));
     TRY(xf_decode(decoder, &b->batch, NULL, NULL, &answers, error));
     add_answers(d, answers);
-done:
-    DO(xf_hypotheses_free(answers));
-    DO(xf_decoder_free(decoder));
-    xf_config_free(config);
-    return status;
+    return XF_OK;
 }
 static xf_status act_greedy(struct bench *b, digest *d, xf_error *error) { return decode(b, "1", d, error); }
 static xf_status act_beam(struct bench *b, digest *d, xf_error *error) { return decode(b, "4", d, error); }
 
 static xf_status act_score(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
-    xf_decoder *decoder = NULL;
+    OWNED(decoder) *decoder = NULL;
     double scores[64];
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
     TRY(xf_decoder_create(b->model, b->config, &decoder, error));
@@ -80,13 +66,10 @@ static xf_status act_score(struct bench *b, digest *d, xf_error *error) {
     add_bytes(d, scores, (size_t)b->batch.sentences * sizeof *scores);
     TRY(xf_evaluate(decoder, b->batcher, NULL, &stats, error));
     add_bytes(d, &stats, sizeof stats);
-done:
-    DO(xf_decoder_free(decoder));
-    return status;
+    return XF_OK;
 }
 
 static xf_status act_attention(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
     const int32_t ids[] = {5, 6, 1};
     const int64_t offsets[] = {0, 3};
     const xf_batch pair = {sizeof pair, 1, ids, offsets, ids, offsets, NULL, NULL, 0};
@@ -94,8 +77,7 @@ static xf_status act_attention(struct bench *b, digest *d, xf_error *error) {
     size_t count = 0;
     TRY(xf_attention_weights(b->decoder, &pair, XF_ATTENTION_CROSS, 0, weights, 18, &count, error));
     add_bytes(d, weights, sizeof weights);
-done:
-    return status;
+    return XF_OK;
 }
 
 const struct scenario decode_scenarios[] = {

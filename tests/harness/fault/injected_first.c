@@ -50,12 +50,11 @@ void check_refused(const struct scenario *s, enum fault_kind kind, xf_status sta
 
 /* From nothing to an answer. */
 static xf_status act_first_use(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
     static const char *const texts[] = {"one two three"};
-    xf_context *context = NULL;
-    xf_model *model = NULL;
-    xf_decoder *decoder = NULL;
-    xf_hypotheses *answers = NULL;
+    OWNED(context) *context = NULL;
+    OWNED(model) *model = NULL;
+    OWNED(decoder) *decoder = NULL;
+    OWNED(hypotheses) *answers = NULL;
     TRY(xf_context_create(b->config, NULL, &context, error));
     DO(fault_spare("libxformer_cuda.so"));
     TRY(load_model(context, MODEL_FILE, &model, error));
@@ -64,12 +63,7 @@ static xf_status act_first_use(struct bench *b, digest *d, xf_error *error) {
     add_answers(d, answers);
     const char *const device = device_of(context);
     add_bytes(d, device, strcspn(device, ","));
-done:
-    DO(xf_hypotheses_free(answers));
-    DO(xf_decoder_free(decoder));
-    DO(xf_model_free(model));
-    DO(xf_context_free(context));
-    return status;
+    return XF_OK;
 }
 static const struct scenario scenario = {.name = "first_use", .act = act_first_use};
 

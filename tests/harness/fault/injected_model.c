@@ -10,13 +10,10 @@
 #include <unistd.h>
 
 static xf_status act_create(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
-    xf_model *model = NULL;
+    OWNED(model) *model = NULL;
     TRY(xf_model_create(b->context, b->tokenizer, b->config, &model, error));
     add_model(d, model);
-done:
-    DO(xf_model_free(model));
-    return status;
+    return XF_OK;
 }
 
 static void add_metadata(digest *d, const xf_model *model, const char *key) {
@@ -27,15 +24,12 @@ static void add_metadata(digest *d, const xf_model *model, const char *key) {
 }
 
 static xf_status load(struct bench *b, const char *path, digest *d, xf_error *error) {
-    xf_status status;
-    xf_model *model = NULL;
+    OWNED(model) *model = NULL;
     TRY(load_model(b->context, path, &model, error));
     add_model(d, model);
     add_metadata(d, model, "origin");
     add_number(d, vocab_size_of(xf_model_tokenizer(model)));
-done:
-    DO(xf_model_free(model));
-    return status;
+    return XF_OK;
 }
 static xf_status act_load(struct bench *b, digest *d, xf_error *error) { return load(b, MODEL_FILE, d, error); }
 static xf_status act_load_narrow(struct bench *b, digest *d, xf_error *error) { return load(b, NARROW_FILE, d, error); }
@@ -47,16 +41,13 @@ static int32_t read_bytes(void *user, uint64_t offset, void *dst, size_t bytes) 
 }
 
 static xf_status load_from(struct bench *b, xf_source source, digest *d, xf_error *error) {
-    xf_status status;
-    xf_model *model = NULL;
+    OWNED(model) *model = NULL;
     xf_model_summary summary = XF_MODEL_SUMMARY_INIT;
     TRY(xf_model_inspect(b->context, &source, b->config, &summary, error));
     add_bytes(d, &summary, sizeof summary);
     TRY(xf_model_load(b->context, &source, NULL, NULL, &model, error));
     add_model(d, model);
-done:
-    DO(xf_model_free(model));
-    return status;
+    return XF_OK;
 }
 static xf_status act_load_memory(struct bench *b, digest *d, xf_error *error) {
     xf_source source = XF_SOURCE_INIT;
@@ -80,46 +71,35 @@ static xf_status act_load_descriptor(struct bench *b, digest *d, xf_error *error
 
 /* The old file stays, or the new one is there: add_file() of the same model sees both. */
 static xf_status save(struct bench *b, const char *weights, digest *d, xf_error *error) {
-    xf_status status;
-    xf_config *config = NULL;
+    OWNED(config) *config = NULL;
     ACCEPTED(xf_config_create(&config, err));
     set(config, "model.weights", weights);
     TRY(save_model(b->model, config, SAVED_FILE, error));
     add_file(d, SAVED_FILE);
-done:
-    check_old_file(status, error);
-    xf_config_free(config);
-    return status;
+    return XF_OK;
 }
 static xf_status act_save(struct bench *b, digest *d, xf_error *error) { return save(b, "fp32", d, error); }
 static xf_status act_save_int8(struct bench *b, digest *d, xf_error *error) { return save(b, "int8", d, error); }
 
 static xf_status act_save_memory(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
     static char bytes[1 << 17];
     size_t size = 0;
     TRY(save_model_memory(b->model, NULL, bytes, sizeof bytes, &size, error));
     add_bytes(d, bytes, size);
-done:
-    return status;
+    return XF_OK;
 }
 
 static xf_status act_average(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
-    xf_model *average = NULL, *copy = NULL;
+    OWNED(model) *average = NULL, *copy = NULL;
     const char *const paths[] = {MODEL_FILE, CHECKPOINT_FILE};
     TRY(average_files(b->context, paths, 2, &average, error));
     TRY(xf_model_copy(b->model, b->ref, NULL, NULL, &copy, error));
     add_model(d, average), add_model(d, copy);
-done:
-    DO(xf_model_free(average));
-    DO(xf_model_free(copy));
-    return status;
+    return XF_OK;
 }
 
 /* User metadata of a model either changes completely or not at all; so does a tensor. */
 static xf_status act_parts(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
     static const char long_text[] = "a text that is longer than what fits into a short string";
     static float values[1 << 14];
     xf_tensor_info info = XF_TENSOR_INFO_INIT;
@@ -140,8 +120,7 @@ static xf_status act_parts(struct bench *b, digest *d, xf_error *error) {
         TRY(xf_model_write_tensor(b->model, i, values, count, error));
     }
     add_number(d, xf_model_config(b->model) != NULL);
-done:
-    return status;
+    return XF_OK;
 }
 
 const struct scenario model_scenarios[] = {
@@ -151,8 +130,8 @@ const struct scenario model_scenarios[] = {
     {.name = "model_load_memory", .act = act_load_memory},
     {.name = "model_load_callback", .act = act_load_callback},
     {.name = "model_load_descriptor", .act = act_load_descriptor},
-    {.name = "model_save", .everywhere = true, .reset = put_old_file, .act = act_save},
-    {.name = "model_save_int8", .reset = put_old_file, .act = act_save_int8},
+    {.name = "model_save", .everywhere = true, .saves = true, .act = act_save},
+    {.name = "model_save_int8", .saves = true, .act = act_save_int8},
     {.name = "model_save_memory", .act = act_save_memory},
     {.name = "model_average", .everywhere = true, .act = act_average},
     {.name = "model_parts", .everywhere = true, .act = act_parts},

@@ -7,8 +7,7 @@
 
 static xf_status act_config(struct bench *b, digest *d, xf_error *error) {
     (void)b;
-    xf_status status;
-    xf_config *config = NULL, *copy = NULL;
+    OWNED(config) *config = NULL, *copy = NULL;
     const char *text = NULL;
     int64_t whole = 0;
     double number = 0;
@@ -30,33 +29,28 @@ static xf_status act_config(struct bench *b, digest *d, xf_error *error) {
         TRY(xf_option_get(i, &info, error));
         add_text(d, info.key);
     }
-done:
-    DO(xf_config_free(copy));
-    DO(xf_config_free(config));
-    return status;
+    return XF_OK;
 }
 
 /* A setter that fails leaves the config as it was. */
 static xf_status act_set(struct bench *b, digest *d, xf_error *error) {
     (void)b;
-    xf_status status;
-    xf_config *config = NULL;
+    static const char *const before = "/a/folder/that/was/there/before/the/other";
+    static const char *const after = "/another/folder/which/has/a/longer/name/than/that";
+    OWNED(config) *config = NULL;
     const char *text = NULL;
+    xf_status status;
     ACCEPTED(xf_config_create(&config, err));
-    set(config, "context.backend_path", "/a/folder/that/was/there/before/the/other");
-    TRY(xf_config_set(config, "context.backend_path", "/another/folder/which/has/a/longer/name/than/that", error));
-done:
+    set(config, "context.backend_path", before);
+    DO(status = xf_config_set(config, "context.backend_path", after, error));
     ACCEPTED(xf_config_get(config, "context.backend_path", &text, err));
-    assert_string_equal(text, status == XF_OK ? "/another/folder/which/has/a/longer/name/than/that"
-                                              : "/a/folder/that/was/there/before/the/other");
+    assert_string_equal(text, status == XF_OK ? after : before);
     add_text(d, text);
-    DO(xf_config_free(config));
     return status;
 }
 
 static xf_status act_context(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
-    xf_context *context = NULL;
+    OWNED(context) *context = NULL;
     const xf_host host = listening_host();
     xf_memory_stats memory = XF_MEMORY_STATS_INIT;
     int64_t value = 0;
@@ -69,46 +63,34 @@ static xf_status act_context(struct bench *b, digest *d, xf_error *error) {
         TRY(xf_context_get_backend(context, i, &info, error));
         if (info.state == XF_BACKEND_ACTIVE) add_text(d, info.name);
     }
-done:
-    DO(xf_context_free(context));
-    return status;
+    return XF_OK;
 }
 
 /* After a failed xf_context_create() the caller still owns its arguments: the comms of both ranks. */
 static xf_status act_ranks(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
+    xf_status status = XF_OK;
     xf_comm comms[2] = {XF_COMM_INIT, XF_COMM_INIT};
     xf_context *contexts[2] = {NULL, NULL};
-    bool made = false;
     xf_host host = listening_host();
     TRY(xf_comm_loopback(comms, 2, error));
-    made = true;
-    for (int r = 0; r < 2; ++r) {
+    for (int r = 0; r < 2 && status == XF_OK; ++r) {
         host.comm = &comms[r];
-        TRY(xf_context_create(b->config, &host, &contexts[r], error));
-        add_number(d, rank_of(contexts[r]) + 10 * rank_count_of(contexts[r]));
+        DO(status = xf_context_create(b->config, &host, &contexts[r], error));
+        if (status == XF_OK) add_number(d, rank_of(contexts[r]) + 10 * rank_count_of(contexts[r]));
     }
-done:
-    for (int r = 0; r < 2 && made; ++r) {
-        if (contexts[r] == NULL)
-            DO(comms[r].close(comms[r].user));
-        else
-            DO(xf_context_free(contexts[r]));
-    }
+    for (int r = 0; r < 2; ++r) DO(contexts[r] == NULL ? comms[r].close(comms[r].user) : xf_context_free(contexts[r]));
     return status;
 }
 
 static xf_status act_metrics(struct bench *b, digest *d, xf_error *error) {
     (void)b;
-    xf_status status;
     const char *const answers[] = {"eins zwei drei vier", "drei"}, *const right[] = {"eins zwei drei", "vier drei"};
     xf_bleu_score bleu = XF_BLEU_SCORE_INIT;
     double chrf = 0;
     TRY(xf_bleu(answers, NULL, right, NULL, 2, XF_BLEU_13A, &bleu, error));
     TRY(chrf_of(answers, right, 2, &chrf, error));
     add_number(d, bleu.score + chrf);
-done:
-    return status;
+    return XF_OK;
 }
 
 const struct scenario object_scenarios[] = {

@@ -121,7 +121,7 @@ static void reset_contexts(struct bench *b) {
     free_ranks();
     xf_comm comms[RANKS] = {XF_COMM_INIT, XF_COMM_INIT};
     ACCEPTED(xf_comm_loopback(comms, RANKS, err));
-    xf_config *config = ranks_config(b);
+    OWNED(config) *config = ranks_config(b);
     for (int r = 0; r < RANKS; ++r) {
         struct rank *const rank = &ranks[r];
         xf_host host = listening_host();
@@ -133,32 +133,26 @@ static void reset_contexts(struct bench *b) {
         ACCEPTED(xf_batcher_create(rank->corpus, rank->tokenizer, config, NULL, &rank->batcher, err));
         ACCEPTED(xf_model_create(rank->context, rank->tokenizer, config, &rank->model, err));
     }
-    xf_config_free(config);
 }
 
 static xf_status create_trainer(struct rank *rank) {
-    xf_status status;
-    xf_error *const error = &rank->error;
-    xf_config *config = ranks_config(rank->bench);
-    if (rank->trainer == NULL) TRY(xf_trainer_create(rank->model, config, &rank->trainer, error));
-    status = XF_OK;
-done:
-    xf_config_free(config);
-    return status;
+    OWNED(config) *config = ranks_config(rank->bench);
+    if (rank->trainer == NULL) TRY(xf_trainer_create(rank->model, config, &rank->trainer, &rank->error));
+    return XF_OK;
 }
 
 static xf_status next(struct rank *rank) {
-    xf_status status;
     xf_step_stats stats = XF_STEP_STATS_INIT;
-    TRY(xf_train_next(rank->trainer, rank->batcher, NULL, &stats, &rank->error));
+    xf_status status;
+    DO(status = xf_train_next(rank->trainer, rank->batcher, NULL, &stats, &rank->error));
+    if (status < 0) return status;
     if (status == XF_OK) add_bytes(&rank->found, &stats, sizeof stats);
     xf_batcher_stats where = XF_BATCHER_STATS_INIT;
     ACCEPTED(xf_batcher_get_stats(rank->batcher, &where, err));
     add_number(&rank->found, (double)(1000 * where.epoch + where.batch));
     add_number(&rank->found, (double)xf_trainer_step_count(rank->trainer));
     add_model(&rank->found, rank->model);
-done:
-    return status;
+    return XF_OK;
 }
 
 static void must(xf_status (*call)(struct rank *rank)) {
@@ -185,10 +179,12 @@ static void reset_end(struct bench *b) {
     }
 }
 
-static xf_status act_next(struct bench *b, digest *d, xf_error *error) {
-    (void)b;
-    return together(next, d, error);
-}
+#define TOGETHER(call)                                                         \
+    static xf_status act_##call(struct bench *b, digest *d, xf_error *error) { \
+        (void)b;                                                               \
+        return together(call, d, error);                                       \
+    }
+TOGETHER(next)
 
 /* The first step too, so that all that is made is used. */
 static xf_status act_create(struct bench *b, digest *d, xf_error *error) {
@@ -206,54 +202,36 @@ static xf_status act_create(struct bench *b, digest *d, xf_error *error) {
     return status;
 }
 
-static void reset_save(struct bench *b) {
-    reset_later(b);
-    put_old_file(b);
-}
 static xf_status save(struct rank *rank) {
-    xf_status status;
     TRY(save_trainer(rank->trainer, rank->batcher, SAVED_FILE, &rank->error));
-done:
-    return status;
+    return XF_OK;
 }
 static xf_status act_save(struct bench *b, digest *d, xf_error *error) {
     (void)b;
     const xf_status status = together(save, d, error);
     if (status == XF_OK) add_file(d, SAVED_FILE);
-    check_old_file(status, error);
     return status;
 }
 
 static xf_status average(struct rank *rank) {
-    xf_status status;
-    xf_model *model = NULL;
+    OWNED(model) *model = NULL;
     TRY(xf_trainer_copy_average(rank->trainer, NULL, &model, &rank->error));
     add_model(&rank->found, model);
-done:
-    DO(xf_model_free(model));
-    return status;
+    return XF_OK;
 }
-static xf_status act_average(struct bench *b, digest *d, xf_error *error) {
-    (void)b;
-    return together(average, d, error);
-}
+TOGETHER(average)
 
 static xf_status gather(struct rank *rank) {
-    xf_status status;
     int64_t values[RANKS] = {0};
     TRY(xf_context_all_gather(rank->context, rank->number + 5, NULL, values, &rank->error));
     add_bytes(&rank->found, values, sizeof values);
-done:
-    return status;
+    return XF_OK;
 }
-static xf_status act_gather(struct bench *b, digest *d, xf_error *error) {
-    (void)b;
-    return together(gather, d, error);
-}
+TOGETHER(gather)
 
 /* Each reads for itself; what one could not, the other does not wait for. */
 static void reset_resume(struct bench *b) {
-    reset_save(b);
+    reset_later(b);
     must(save);
     for (int r = 0; r < RANKS; ++r) {
         xf_trainer_free(ranks[r].trainer);
@@ -261,16 +239,13 @@ static void reset_resume(struct bench *b) {
     }
 }
 static xf_status resume(struct rank *rank) {
-    xf_status status;
+    OWNED(trainer) *trainer = NULL;
     if (rank->trainer != NULL) return XF_OK;
-    TRY(resume_trainer(rank->context, SAVED_FILE, NULL, &rank->trainer, &rank->error));
-    TRY(xf_batcher_resume(rank->batcher, rank->trainer, NULL, &rank->error));
-done:
-    if (status < 0) {
-        DO(xf_trainer_free(rank->trainer));
-        rank->trainer = NULL;
-    }
-    return status;
+    TRY(resume_trainer(rank->context, SAVED_FILE, NULL, &trainer, &rank->error));
+    TRY(xf_batcher_resume(rank->batcher, trainer, NULL, &rank->error));
+    rank->trainer = trainer;
+    trainer = NULL;
+    return XF_OK;
 }
 static xf_status act_resume(struct bench *b, digest *d, xf_error *error) {
     (void)b;
@@ -298,7 +273,12 @@ const struct scenario rank_scenarios[] = {
     {.name = "ranks_first_step", .everywhere = true, .reset = reset_first, .act = act_next, .may_be_peer = true},
     {.name = "ranks_step", .everywhere = true, .reset = reset_later, .act = act_next, .may_be_peer = true},
     {.name = "ranks_end_of_epoch", .reset = reset_end, .act = act_next, .may_be_peer = true},
-    {.name = "ranks_save", .everywhere = true, .reset = reset_save, .act = act_save, .may_be_peer = true},
+    {.name = "ranks_save",
+     .everywhere = true,
+     .reset = reset_later,
+     .saves = true,
+     .act = act_save,
+     .may_be_peer = true},
     {.name = "ranks_average", .reset = reset_later, .act = act_average, .may_be_peer = true},
     {.name = "ranks_all_gather", .reset = reset_later, .act = act_gather, .may_be_peer = true},
     {.name = "ranks_resume", .reset = reset_resume, .act = act_resume, .may_be_peer = true},

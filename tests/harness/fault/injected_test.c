@@ -84,16 +84,35 @@ static struct state state_now(int threads) {
                           fault_live_blocks()};
 }
 
-/* One point. False when the scenario makes no such call. */
-static bool attempt(const struct scenario *s, const struct fault_plan *plan, digest expected, bool again) {
+static const char old_text[] = "the file that was there before";
+
+static void check_old_file(const xf_error *error) {
+    if (strstr(error->message, "now in place") != NULL) return;
+    size_t size;
+    unsigned char *bytes = file_bytes(SAVED_FILE, &size);
+    if (size != sizeof old_text || memcmp(bytes, old_text, size) != 0) fail_msg("%s, but another file", error->message);
+    free(bytes);
+}
+
+/* The scenario from its beginning, with this failure. */
+static xf_status run_armed(const struct scenario *s, const struct fault_plan *plan, digest *found, xf_error *err) {
     if (s->reset != NULL) s->reset(&bench);
-    xf_error err;
-    memset(&err, 0, sizeof err);
-    digest found = XF_TEST_FNV_INIT;
+    if (s->saves) write_file(SAVED_FILE, old_text, sizeof old_text);
+    memset(err, 0, sizeof *err);
+    *found = XF_TEST_FNV_INIT;
     alarm(SECONDS_FOR_ONE);
     fault_arm(plan);
-    xf_status status = s->act(&bench, &found, &err);
+    const xf_status status = s->act(&bench, found, err);
     progress->seen = fault_disarm();
+    if (s->saves && status < 0) check_old_file(err);
+    return status;
+}
+
+/* One point. False when the scenario makes no such call. */
+static bool attempt(const struct scenario *s, const struct fault_plan *plan, digest expected, bool again) {
+    xf_error err;
+    digest found;
+    xf_status status = run_armed(s, plan, &found, &err);
     if (!progress->seen.fired) return false;
     if (!again) {
         ++progress->points;
@@ -174,19 +193,15 @@ static void run_scenario(const struct scenario *s) {
     memset(&progress->seen, 0, sizeof progress->seen);
     for (int i = 0; i < 2 * FAULT_KINDS; ++i) { /* twice, to grow what grows once */
         const struct fault_plan none = {(enum fault_kind)(i % FAULT_KINDS), LONG_MAX, false, 0};
-        if (s->reset != NULL) s->reset(&bench);
-        digest found = XF_TEST_FNV_INIT;
+        digest found;
         xf_error err;
-        memset(&err, 0, sizeof err);
-        alarm(SECONDS_FOR_ONE);
-        fault_arm(&none);
-        const xf_status status = s->act(&bench, &found, &err);
-        calls[none.kind] = fault_disarm().calls;
+        const xf_status status = run_armed(s, &none, &found, &err);
+        calls[none.kind] = progress->seen.calls;
         if (status != XF_OK) complain("%s: %.200s", xf_status_name(status), err.message);
         if (i > 0 && found != expected) complain("not the same twice");
         expected = found;
     }
-    base = state_now(1 + (int)2);
+    base = state_now(3);
     const long points = progress->points, failed = progress->failed;
     for (int kind = 0; kind < FAULT_KINDS; ++kind) points_of(s, (enum fault_kind)kind, calls[kind], expected);
     alarm(0);

@@ -26,39 +26,31 @@ static void add_state(struct bench *b, digest *d) {
 }
 
 static xf_status act_create(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
-    xf_trainer *trainer = NULL;
+    OWNED(trainer) *trainer = NULL;
     TRY(xf_trainer_create(b->model, b->config, &trainer, error));
     add_number(d, xf_trainer_config(trainer) != NULL);
-done:
-    DO(xf_trainer_free(trainer));
-    return status;
+    return XF_OK;
 }
 
 static xf_status act_next(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
     xf_step_stats stats = XF_STEP_STATS_INIT;
     TRY(xf_train_next(b->resumed, b->moved, NULL, &stats, error));
     add_bytes(d, &stats, sizeof stats);
     add_state(b, d);
-done:
-    return status;
+    return XF_OK;
 }
 
 static xf_status act_step(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
     const xf_batch batches[] = {b->batch, b->batch};
     xf_step_stats stats = XF_STEP_STATS_INIT;
     TRY(xf_train_step(b->resumed, batches, 2, NULL, &stats, error));
     add_bytes(d, &stats, sizeof stats);
     add_state(b, d);
-done:
-    return status;
+    return XF_OK;
 }
 
 /* After an error of the first half nothing waits any more, so the group begins anew. */
 static xf_status act_accumulate(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
     xf_step_stats stats = XF_STEP_STATS_INIT;
     xf_tensor_info info = XF_TENSOR_INFO_INIT;
     static float values[1 << 14];
@@ -69,8 +61,7 @@ static xf_status act_accumulate(struct bench *b, digest *d, xf_error *error) {
     add_bytes(d, values, number_count(&info) * sizeof *values);
     ACCEPTED(xf_train_update(b->resumed, &stats, err));
     add_state(b, d);
-done:
-    return status;
+    return XF_OK;
 }
 
 static void reset_waiting(struct bench *b) {
@@ -78,34 +69,24 @@ static void reset_waiting(struct bench *b) {
     ACCEPTED(xf_train_accumulate(b->resumed, &b->batch, NULL, NULL, err));
 }
 static xf_status act_update(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
     xf_tensor_info info = XF_TENSOR_INFO_INIT;
     static float values[1 << 14];
     ACCEPTED(xf_model_get_tensor(b->model, 0, &info, err));
     TRY(xf_trainer_read_gradient(b->resumed, 0, values, number_count(&info), error));
     TRY(xf_train_update(b->resumed, NULL, error));
     add_state(b, d);
-done:
-    return status;
+    return XF_OK;
 }
 
-static void reset_saved(struct bench *b) {
-    reset(b);
-    put_old_file(b);
-}
 static xf_status act_save(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
     TRY(save_trainer(b->resumed, b->moved, SAVED_FILE, error));
     add_file(d, SAVED_FILE);
-done:
-    check_old_file(status, error);
-    return status;
+    return XF_OK;
 }
 
 static xf_status act_resume(struct bench *b, digest *d, xf_error *error) {
-    xf_status status;
-    xf_trainer *trainer = NULL;
-    xf_model *average = NULL;
+    OWNED(trainer) *trainer = NULL;
+    OWNED(model) *average = NULL;
     xf_batcher_stats where = XF_BATCHER_STATS_INIT;
     TRY(resume_trainer(b->context, CHECKPOINT_FILE, b->config, &trainer, error));
     TRY(xf_batcher_resume(b->moved, trainer, NULL, error));
@@ -114,22 +95,18 @@ static xf_status act_resume(struct bench *b, digest *d, xf_error *error) {
     add_number(d, (double)(1000 * where.epoch + where.batch));
     add_model(d, average);
     add_model(d, xf_trainer_model(trainer));
-done:
-    DO(xf_model_free(average));
-    DO(xf_trainer_free(trainer));
-    return status;
+    return XF_OK;
 }
 
 /* A step that is not finite, of a trainer that goes back to its checkpoint: back, or where it was. */
 static void reset_diverged(struct bench *b) {
-    xf_config *config = NULL;
+    OWNED(config) *config = NULL;
     ACCEPTED(xf_config_create(&config, err));
     set(config, "train.on_nonfinite", "rollback");
     reset(b);
     xf_trainer_free(b->resumed);
     b->resumed = NULL;
     ACCEPTED(resume_trainer(b->context, CHECKPOINT_FILE, config, &b->resumed, err));
-    xf_config_free(config);
     size_t count = 0;
     float *values = all_params(xf_trainer_model(b->resumed), &count);
     xf_tensor_info info = XF_TENSOR_INFO_INIT;
@@ -141,8 +118,7 @@ static void reset_diverged(struct bench *b) {
 static xf_status act_roll_back(struct bench *b, digest *d, xf_error *error) {
     xf_status status;
     xf_step_stats stats = XF_STEP_STATS_INIT;
-    TRY(xf_train_step(b->resumed, &b->batch, 1, NULL, &stats, error));
-done:
+    DO(status = xf_train_step(b->resumed, &b->batch, 1, NULL, &stats, error));
     if (status == XF_ERROR_STATE) { /* the way back was cut off halfway: what this error asks for is a resume */
         reset_diverged(b);
         status = xf_train_step(b->resumed, &b->batch, 1, NULL, &stats, error);
@@ -161,7 +137,7 @@ const struct scenario train_scenarios[] = {
     {.name = "train_accumulate", .reset = reset, .act = act_accumulate},
     {.name = "train_update", .reset = reset_waiting, .act = act_update},
     {.name = "train_roll_back", .reset = reset_diverged, .act = act_roll_back},
-    {.name = "trainer_save", .everywhere = true, .reset = reset_saved, .act = act_save},
+    {.name = "trainer_save", .everywhere = true, .reset = reset, .saves = true, .act = act_save},
     {.name = "trainer_resume", .everywhere = true, .reset = reset, .act = act_resume},
     {.name = NULL},
 };

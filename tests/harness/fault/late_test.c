@@ -20,15 +20,11 @@
 
 #include "xformer/xformer.h"
 
-static __typeof__(&xf_config_create) config_create;
-static __typeof__(&xf_config_free) config_free;
-static __typeof__(&xf_config_set) config_set;
-static __typeof__(&xf_context_create) context_create;
-static __typeof__(&xf_context_free) context_free;
-static __typeof__(&xf_corpus_from_pairs) corpus_from_pairs;
-static __typeof__(&xf_corpus_free) corpus_free;
-static __typeof__(&xf_tokenizer_train) tokenizer_train;
-static __typeof__(&xf_tokenizer_free) tokenizer_free;
+#define FUNCTIONS(f)                                                                                     \
+    f(config_create) f(config_free) f(config_set) f(context_create) f(context_free) f(corpus_from_pairs) \
+        f(corpus_free) f(tokenizer_train) f(tokenizer_free)
+#define POINTER(name) static __typeof__(&xf_##name) name;
+FUNCTIONS(POINTER)
 
 static void need(int good, const char *what) {
     if (good) return;
@@ -125,15 +121,8 @@ int main(int argc, char **argv) {
     need(loads > 20, "loading allocates nothing");
     void *const library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     need(library != NULL, "no library");
-    *(void **)&config_create = find(library, "xf_config_create");
-    *(void **)&config_free = find(library, "xf_config_free");
-    *(void **)&config_set = find(library, "xf_config_set");
-    *(void **)&context_create = find(library, "xf_context_create");
-    *(void **)&context_free = find(library, "xf_context_free");
-    *(void **)&corpus_from_pairs = find(library, "xf_corpus_from_pairs");
-    *(void **)&corpus_free = find(library, "xf_corpus_free");
-    *(void **)&tokenizer_train = find(library, "xf_tokenizer_train");
-    *(void **)&tokenizer_free = find(library, "xf_tokenizer_free");
+#define FIND(name) *(void **)&(name) = find(library, "xf_" #name);
+    FUNCTIONS(FIND)
     alarm(60);
     thread(NULL);
     for (int i = 0; i < 4; ++i) {

@@ -5,14 +5,12 @@
 // has lookup tables: the limit is 160 bytes per piece, including the file, if that is larger.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
-#include "../../support/api.h"
+#include "handles.hpp"
 #include "support/counted_memory.hpp"
 #include "support/test.hpp"
 #include "xformer/xformer.h"
@@ -23,43 +21,24 @@ using xf_test::PeakOfMemory;
 
 constexpr int64_t kSpare = 1 << 20;
 
-xf_error error;
-void need(xf_status status) {
-    if (status != XF_OK) throw xf::Error(status, error.message);
-}
-
-struct World {
+struct World : xf_hostile::Handles {
     xf_host host = xf_test::counting_host();
-    xf_config *config = nullptr;
-    xf_context *context = nullptr;
-    std::string path = "loading_" + std::to_string(getpid()) + ".file";
 
-    World() {
-        need(xf_config_create(&config, &error));
-        set("context.device", "cpu:ref");
-        set("context.threads", "1");
+    explicit World(int64_t width = 8) {
+        configure({{"model.encoder_layers", "2"},
+                   {"model.decoder_layers", "2"},
+                   {"model.heads", "4"},
+                   {"model.max_length", "64"}});
+        number("model.d_model", width);
+        number("model.d_ff", 4 * width);
+        number("model.d_k", width / 4);
+        number("model.d_v", width / 4);
+        number("model.vocab_size", 20 * width);
         need(xf_context_create(config, &host, &context, &error));
     }
-    ~World() {
-        xf_context_free(context);
-        xf_config_free(config);
-        unlink(path.c_str());
-    }
-    void set(const char *key, const char *value) const { need(xf_config_set(config, key, value, &error)); }
-    void set(const char *key, int64_t value) const { need(xf_config_set_number(config, key, value, &error)); }
+    void number(const char *key, int64_t value) const { need(xf_config_set_number(config, key, value, nullptr)); }
     int64_t file_bytes() const { return static_cast<int64_t>(std::filesystem::file_size(path)); }
 
-    void sizes(int64_t width, int64_t words) const {
-        set("model.encoder_layers", 2);
-        set("model.decoder_layers", 2);
-        set("model.d_model", width);
-        set("model.d_ff", 4 * width);
-        set("model.heads", 4);
-        set("model.d_k", width / 4);
-        set("model.d_v", width / 4);
-        set("model.max_length", 64);
-        set("model.vocab_size", words);
-    }
     void judge(const std::string &what, const PeakOfMemory &memory, int64_t most) const {
         std::printf("%s: %lld of %lld bytes\n", what.c_str(), static_cast<long long>(memory.bytes()),
                     static_cast<long long>(most));
@@ -73,30 +52,26 @@ struct World {
 
 XF_TEST(models) {
     for (const int64_t width : {16, 64, 96}) {
-        World world;
-        world.sizes(width, 20 * width);
-        xf_model *model = nullptr;
-        need(xf_model_create(world.context, nullptr, world.config, &model, &error));
+        World world(width);
+        world.need(xf_model_create(world.context, nullptr, world.config, &world.model, &world.error));
         for (const char *precision : {"fp32", "fp16", "bf16", "int8"}) {
-            world.set("model.weights", precision);
-            need(save_model(model, world.config, world.path.c_str(), &error));
+            world.set({{"model.weights", precision}});
+            world.need(save_model(world.model, world.config, world.path.c_str(), &world.error));
             for (const char *weights : {"same", "fp32", "fp16", "bf16", "int8"}) {
                 const std::string what = xf::format("a model %lld wide of %s, kept as %s",
                                                     static_cast<long long>(width), precision, weights);
-                xf_context *context = nullptr;
-                world.set("model.weights", weights);
-                need(xf_context_create(world.config, &world.host, &context, &error));
+                OWNED(context) *context = nullptr;
+                world.set({{"model.weights", weights}});
+                world.need(xf_context_create(world.config, &world.host, &context, &world.error));
                 xf_model *loaded = nullptr;
                 const PeakOfMemory memory;
                 const xf_source source = source_path(world.path.c_str());
-                need(xf_model_load(context, &source, world.config, nullptr, &loaded, &error));
+                world.need(xf_model_load(context, &source, world.config, nullptr, &loaded, &world.error));
                 world.judge(what, memory, 2 * std::max(memory.left(), world.file_bytes()) + kSpare);
                 xf_model_free(loaded);
                 CHECK_EQ(memory.left(), 0);
-                xf_context_free(context);
             }
         }
-        xf_model_free(model);
         unlink((world.path + ".prev").c_str());
     }
 }
@@ -104,40 +79,34 @@ XF_TEST(models) {
 XF_TEST(checkpoints) {
     for (const int64_t width : {16, 64, 96}) {
         for (const char *ema : {"0", "0.5"}) {
-            World world;
-            world.sizes(width, 20 * width);
-            world.set("train.ema", ema);
-            xf_model *model = nullptr;
-            xf_trainer *trainer = nullptr;
-            need(xf_model_create(world.context, nullptr, world.config, &model, &error));
-            need(xf_trainer_create(model, world.config, &trainer, &error));
-            need(save_trainer(trainer, nullptr, world.path.c_str(), &error));
-            xf_trainer_free(trainer);
-            xf_model_free(model);
-            trainer = nullptr;
+            World world(width);
+            world.set({{"train.ema", ema}});
+            world.need(xf_model_create(world.context, nullptr, world.config, &world.model, &world.error));
+            world.need(xf_trainer_create(world.model, world.config, &world.trainer, &world.error));
+            world.need(save_trainer(world.trainer, nullptr, world.path.c_str(), &world.error));
             // Called once before, because the first call without a configuration creates the defaults, which remain.
-            need(resume_trainer(world.context, world.path.c_str(), nullptr, &trainer, &error));
+            xf_trainer *trainer = nullptr;
+            world.need(resume_trainer(world.context, world.path.c_str(), nullptr, &trainer, &world.error));
             xf_trainer_free(trainer);
             trainer = nullptr;
             const PeakOfMemory memory;
-            need(resume_trainer(world.context, world.path.c_str(), nullptr, &trainer, &error));
+            world.need(resume_trainer(world.context, world.path.c_str(), nullptr, &trainer, &world.error));
             world.judge(xf::format("a checkpoint %lld wide, ema %s", static_cast<long long>(width), ema), memory,
                         2 * world.file_bytes() + kSpare);
             xf_trainer_free(trainer);
             CHECK_EQ(memory.left(), 0);
             const PeakOfMemory of_model;
-            model = nullptr;
-            need(load_model(world.context, world.path.c_str(), &model, &error));
+            OWNED(model) *model = nullptr;
+            world.need(load_model(world.context, world.path.c_str(), &model, &world.error));
             CHECK(of_model.bytes() <= 2 * world.file_bytes() + kSpare);
-            xf_model_free(model);
         }
     }
 }
 
-void load_tokenizer(const World &world, const std::string &what) {
+void load_tokenizer(World &world, const std::string &what) {
     xf_tokenizer *tokenizer = nullptr;
     const PeakOfMemory memory;
-    need(load_tokenizer(world.context, world.path.c_str(), &tokenizer, &error));
+    world.need(load_tokenizer(world.context, world.path.c_str(), &tokenizer, &world.error));
     const int64_t pieces = vocab_size_of(tokenizer);
     world.judge(what, memory, std::max(2 * world.file_bytes() + kSpare, 160 * pieces));
     xf_tokenizer_free(tokenizer);
@@ -157,20 +126,18 @@ XF_TEST(tokenizers) {
             text += word % 4 == 3 ? (word == 3 ? '\t' : '\n') : ' ';
         }
     }
-    xf_corpus *corpus = nullptr;
-    need(corpus_from_text(world.context, nullptr, text.data(), text.size(), &corpus, &error));
+    world.need(corpus_from_text(world.context, nullptr, text.data(), text.size(), &world.corpus, &world.error));
     for (const char *kind : {"bpe", "wordpiece", "unigram"}) {
         for (const int64_t size : {1000, XF_TEST_SANITIZED ? 2000 : 8000}) {
-            xf_tokenizer *tokenizer = nullptr;
-            world.set("tokenizer.kind", kind);
-            world.set("tokenizer.vocab_size", size);
-            need(xf_tokenizer_train(world.context, corpus, world.config, nullptr, &tokenizer, &error));
-            need(save_tokenizer(tokenizer, world.path.c_str(), &error));
-            xf_tokenizer_free(tokenizer);
+            OWNED(tokenizer) *tokenizer = nullptr;
+            world.set({{"tokenizer.kind", kind}});
+            world.number("tokenizer.vocab_size", size);
+            world.need(
+                xf_tokenizer_train(world.context, world.corpus, world.config, nullptr, &tokenizer, &world.error));
+            world.need(save_tokenizer(tokenizer, world.path.c_str(), &world.error));
             load_tokenizer(world, xf::format("a tokenizer of %s, %lld", kind, static_cast<long long>(size)));
         }
     }
-    xf_corpus_free(corpus);
 }
 
 // Those that other libraries have learnt, as bindings/python/xformer/convert writes them.

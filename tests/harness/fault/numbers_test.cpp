@@ -10,8 +10,6 @@
 //     fault_numbers          every pair, too
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -20,7 +18,6 @@
 #include <string>
 #include <vector>
 
-#include "../../support/api.h"
 #include "core/sha256.h"
 #include "handles.hpp"
 #include "support/counted_memory.hpp"
@@ -96,7 +93,6 @@ struct Change {
 
 struct World : xf_hostile::Handles {
     xf_host host = xf_test::counting_host();
-    std::string path = "numbers_" + std::to_string(getpid()) + ".file";
     std::string json, data;  // of a good checkpoint
     struct Place {
         size_t at, size;
@@ -107,22 +103,14 @@ struct World : xf_hostile::Handles {
 
     World() {
         configure({{"context.memory_budget", "268435456"},
-                   {"model.encoder_layers", "1"},
                    {"model.d_model", "2"},
-                   {"model.decoder_layers", "1"},
                    {"model.d_ff", "2"},
                    {"model.heads", "1"},
                    {"model.d_k", "1"},
                    {"model.d_v", "1"},
                    {"model.max_length", "8"},
                    {"tokenizer.vocab_size", "260"}});
-        need(xf_context_create(config, &host, &context, &error));
-        need(corpus_from_text(context, nullptr, "one one one\tone one\n", 20, &corpus, &error));
-        need(xf_tokenizer_train(context, corpus, config, nullptr, &tokenizer, &error));
-        need(xf_model_create(context, tokenizer, config, &model, &error));
-        need(xf_trainer_create(model, config, &trainer, &error));
-        need(step(trainer));
-        need(save_trainer(trainer, nullptr, path.c_str(), &error));
+        save_checkpoint(&host, "one one one\tone one\n");
         std::ifstream file(path, std::ios::binary);
         const std::string bytes{std::istreambuf_iterator<char>(file), {}};
         uint64_t length = 0;
@@ -137,8 +125,6 @@ struct World : xf_hostile::Handles {
             places[i] = {at, json.find_first_not_of("-0123456789abcdef", at) - at};
         }
     }
-    ~World() { unlink(path.c_str()); }
-
     // The file with these numbers replaced and a correct checksum.
     std::string file(std::vector<Change> changes) const {
         std::sort(changes.begin(), changes.end(), [&](const Change &a, const Change &b) {
@@ -179,15 +165,13 @@ struct World : xf_hostile::Handles {
         const auto check = [&](const char *call, xf_status status) {
             if (!told(status)) record(changes, xf::format("%s gave %s", call, xf_status_name(status)));
         };
-        xf_decoder *asked = nullptr;
-        xf_hypotheses *found = nullptr;
+        OWNED(decoder) *asked = nullptr;
+        OWNED(hypotheses) *found = nullptr;
         const char *texts[] = {"one"};
         xf_status status = xf_decoder_create(from, nullptr, &asked, &error);
         check("xf_decoder_create", status);
         if (status == XF_OK)
             check("xf_translate", xf_translate(asked, texts, nullptr, 1, nullptr, nullptr, &found, &error));
-        xf_hypotheses_free(found);
-        xf_decoder_free(asked);
         if (with == nullptr) return;
         status = step(with);
         check("xf_train_step", status);

@@ -1,13 +1,13 @@
 /*
- * Paths that are not regular files: folders, devices, FIFOs, broken links, invalid names.
+ * Paths that are not regular files: folders, devices, FIFOs, broken links, invalid names. None is read, or written.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE
-#include "../../support/api.h"
-#include "support.h"
+#include "files.h"
 
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 static char blank[128], fifo[128], dangling[128], loop[128], closed_file[128], long_name[400], long_path[9000],
@@ -23,14 +23,9 @@ static int setup(void **state) {
     strcpy(lines, scratch_path("lines"));
     strcpy(folder, scratch_path("folder"));
     assert_int_equal(mkdir(folder, 0700), 0);
-    FILE *file = fopen(blank, "w");
-    assert_non_null(file);
-    fclose(file);
-    file = fopen(lines, "w");
-    fputs("eins\nzwei\ndrei\n", file);
-    fclose(file);
-    file = fopen(closed_file, "w");
-    fclose(file);
+    write_file(blank, "", 0);
+    write_file(lines, "eins\nzwei\ndrei\n", 15);
+    write_file(closed_file, "", 0);
     assert_int_equal(chmod(closed_file, 0), 0);
     assert_int_equal(mkfifo(fifo, 0600), 0);
     assert_int_equal(symlink("nowhere", dangling), 0);
@@ -41,8 +36,8 @@ static int setup(void **state) {
     return 0;
 }
 
-/* Passes one name to every function that reads a file. Corpora return different statuses. */
-static void refused(const char *path, xf_status binary, xf_status text) {
+/* Passes one name to every function that reads or saves a file. Corpora return different statuses. */
+static void refused(const char *path, xf_status binary, xf_status text, xf_status saved) {
     xf_model *model = SENTINEL;
     xf_trainer *trainer = SENTINEL;
     xf_tokenizer *tokenizer = SENTINEL;
@@ -56,32 +51,57 @@ static void refused(const char *path, xf_status binary, xf_status text) {
     REFUSED(text, corpus, xf_corpus_open(world.context, path, NULL, NULL, NULL, &corpus, err));
     REFUSED(text, corpus, xf_corpus_open(world.context, path, lines, NULL, NULL, &corpus, err));
     REFUSED(text, corpus, xf_corpus_open(world.context, lines, path, NULL, NULL, &corpus, err));
+    for (int which = 0; which < WRITTEN_FILES && saved != XF_OK; ++which)
+        REFUSED(saved, nothing, save_file(which, path, err));
     alarm(0);
 }
 
 static void test_reading(void **state) {
     (void)state;
-    refused(blank, XF_ERROR_CORRUPT, XF_ERROR_DATA);
-    refused(folder, XF_ERROR_IO, XF_ERROR_DATA); /* a corpus may be one, with files in it */
-    refused("/dev/zero", XF_ERROR_IO, XF_ERROR_IO);
-    refused("/dev/full", XF_ERROR_IO, XF_ERROR_IO);
-    refused("/dev/null", XF_ERROR_IO, XF_ERROR_IO);
-    refused(fifo, XF_ERROR_IO, XF_ERROR_DATA); /* text may come through a pipe; this one has no writer */
-    refused(dangling, XF_ERROR_NOT_FOUND, XF_ERROR_NOT_FOUND);
-    refused(loop, XF_ERROR_IO, XF_ERROR_IO);
-    refused("nowhere/at/all", XF_ERROR_NOT_FOUND, XF_ERROR_NOT_FOUND);
-    refused(long_name, XF_ERROR_IO, XF_ERROR_IO);
-    refused(long_path, XF_ERROR_IO, XF_ERROR_IO);
-    refused("two\nlines\x1b[31m", XF_ERROR_NOT_FOUND, XF_ERROR_NOT_FOUND);
-    refused("\xff\xfe", XF_ERROR_NOT_FOUND, XF_ERROR_NOT_FOUND);
+    enum { IO = XF_ERROR_IO, MISSING = XF_ERROR_NOT_FOUND, DATA = XF_ERROR_DATA, CORRUPT = XF_ERROR_CORRUPT };
+    refused(blank, CORRUPT, DATA, XF_OK);
+    refused(folder, IO, DATA, IO); /* a corpus may be one, with files in it */
+    refused("/dev/zero", IO, IO, XF_OK);
+    refused("/dev/full", IO, IO, XF_OK);
+    refused("/dev/null", IO, IO, XF_OK);
+    refused(fifo, IO, DATA, IO); /* text may come through a pipe; this one has no writer */
+    refused(dangling, MISSING, MISSING, MISSING);
+    refused(loop, IO, IO, IO);
+    refused("nowhere/at/all", MISSING, MISSING, MISSING);
+    refused(long_name, IO, IO, IO);
+    refused(long_path, IO, IO, IO);
+    refused("two\nlines\x1b[31m", MISSING, MISSING, XF_OK);
+    refused("\xff\xfe", MISSING, MISSING, XF_OK);
     drop_rights();
-    refused(closed_file, XF_ERROR_IO, XF_ERROR_IO);
+    refused(closed_file, IO, IO, XF_OK);
     regain_rights();
-    /* /proc says 0 bytes and has more. */
-    refused("/proc/self/stat", XF_ERROR_CORRUPT, XF_ERROR_DATA);
+    refused("/proc/self/stat", CORRUPT, DATA, XF_OK); /* says 0 bytes and has more */
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, load_model(world.context, "", &(xf_model *){NULL}, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, load_tokenizer(world.context, "", &(xf_tokenizer *){NULL}, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, resume_trainer(world.context, "", NULL, &(xf_trainer *){NULL}, err));
+}
+
+static void test_saving(void **state) {
+    (void)state;
+    char device[128], inside[160];
+    strcpy(device, scratch_path("full"));
+    snprintf(inside, sizeof inside, "%s/file", folder);
+    /* A separate /dev/full: a library that replaced it would damage the machine. */
+    const int have_device = mknod(device, S_IFCHR | 0600, makedev(1, 7)) == 0;
+    if (!have_device) print_message("NOT TESTED: saving to a device, because none could be made\n");
+    for (int which = 0; which < WRITTEN_FILES; ++which) {
+        if (have_device) REFUSED(XF_ERROR_IO, nothing, save_file(which, device, err));
+        REFUSED(XF_ERROR_IO, nothing, save_file(which, "/", err));
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, save_file(which, "", err));
+        assert_int_equal(chmod(folder, 0555), 0);
+        drop_rights();
+        REFUSED(XF_ERROR_IO, nothing, save_file(which, inside, err));
+        regain_rights();
+        assert_int_equal(chmod(folder, 0700), 0);
+    }
+    struct stat status;
+    if (have_device) assert_true(stat(device, &status) == 0 && S_ISCHR(status.st_mode));
+    assert_int_equal(entries(folder), 0);
 }
 
 /* A native code tells the program what the sentence tells its user. */
@@ -111,6 +131,7 @@ static void test_native_code(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reading), cmocka_unit_test(test_native_code)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reading), cmocka_unit_test(test_saving),
+                                       cmocka_unit_test(test_native_code)};
     return RUN(tests, setup, world_close);
 }

@@ -13,8 +13,8 @@
 #include <iterator>
 #include <string>
 
-#include "../../support/api.h"
 #include "core/sha256.h"
+#include "handles.hpp"
 #include "support/test.hpp"
 #include "xformer/xformer.h"
 
@@ -23,8 +23,6 @@ namespace {
 // A sanitizer's frames are several times as large.
 constexpr size_t kStack = size_t{128} << 10, kUsed = XF_TEST_SANITIZED ? 8 * kStack : kStack;
 constexpr size_t kDeep = 1'000'000;
-
-xf_error error;
 
 // Runs body on a thread with kUsed bytes of stack and a guard page after it, which ends the process.
 void on_small_stack(std::function<void()> body) {
@@ -44,44 +42,28 @@ void on_small_stack(std::function<void()> body) {
     pthread_join(thread, nullptr);
 }
 
-struct World {
-    xf_config *config = nullptr;
-    xf_context *context = nullptr;
-    std::string path = "stack_" + std::to_string(getpid()) + ".file";
-
+struct World : xf_hostile::Handles {
     explicit World(const char *device = "cpu:ref") {
-        CHECK_EQ(xf_config_create(&config, &error), XF_OK);
-        const char *const values[][2] = {{"context.device", device},
-                                         {"context.threads", "2"},
-                                         {"model.encoder_layers", "2"},
-                                         {"model.d_model", "32"},
-                                         {"model.d_ff", "64"},
-                                         {"model.decoder_layers", "2"},
-                                         {"model.heads", "4"},
-                                         {"model.d_k", "8"},
-                                         {"model.d_v", "8"},
-                                         {"tokenizer.vocab_size", "280"},
-                                         {"decode.beam", "16"}};
-        for (const auto &[key, value] : values) CHECK_EQ(xf_config_set(config, key, value, &error), XF_OK);
+        configure({{"context.device", device},
+                   {"context.threads", "2"},
+                   {"model.encoder_layers", "2"},
+                   {"model.d_model", "32"},
+                   {"model.d_ff", "64"},
+                   {"model.decoder_layers", "2"},
+                   {"model.heads", "4"},
+                   {"model.d_k", "8"},
+                   {"model.d_v", "8"},
+                   {"decode.beam", "16"}});
         if (xf_context_create(config, nullptr, &context, &error) != XF_OK) context = nullptr;
-    }
-    ~World() {
-        xf_context_free(context);
-        xf_config_free(config);
-        unlink(path.c_str());
     }
     void write(const std::string &bytes) const { std::ofstream(path, std::ios::binary) << bytes; }
     xf_status read_model() const {
-        xf_model *model = nullptr;
-        const xf_status status = load_model(context, path.c_str(), &model, &error);
-        xf_model_free(model);
-        return status;
+        OWNED(model) *found = nullptr;
+        return load_model(context, path.c_str(), &found, nullptr);
     }
     xf_status read_tokenizer() const {
-        xf_tokenizer *tokenizer = nullptr;
-        const xf_status status = load_tokenizer(context, path.c_str(), &tokenizer, &error);
-        xf_tokenizer_free(tokenizer);
-        return status;
+        OWNED(tokenizer) *found = nullptr;
+        return load_tokenizer(context, path.c_str(), &found, nullptr);
     }
 };
 
@@ -121,47 +103,34 @@ void live(const char *device) {
     if (world.context == nullptr) return;
     const std::string word(100'000, 'o');
     on_small_stack([&] {
-        xf_corpus *corpus = nullptr;
-        xf_batcher *batcher = nullptr;
-        xf_trainer *trainer = nullptr;
-        xf_decoder *decoder = nullptr;
-        xf_hypotheses *found = nullptr;
-        xf_model *model = nullptr;
+        World &w = world;
         const char pairs[] = "one two\teins zwei\ntwo one\tzwei eins\n";
-        CHECK_EQ(corpus_from_text(world.context, nullptr, pairs, sizeof pairs - 1, &corpus, &error), XF_OK);
+        CHECK_EQ(corpus_from_text(w.context, nullptr, pairs, sizeof pairs - 1, &w.corpus, &w.error), XF_OK);
         for (const char *kind : {"bpe", "wordpiece", "unigram"}) {
-            xf_tokenizer *tokenizer = nullptr;
-            CHECK_EQ(xf_config_set(world.config, "tokenizer.kind", kind, &error), XF_OK);
-            CHECK_EQ(xf_tokenizer_train(world.context, corpus, world.config, nullptr, &tokenizer, &error), XF_OK);
-            CHECK_EQ(save_tokenizer(tokenizer, world.path.c_str(), &error), XF_OK);
-            CHECK_EQ(world.read_tokenizer(), XF_OK);
+            OWNED(tokenizer) *tokenizer = nullptr;
+            w.set({{"tokenizer.kind", kind}});
+            CHECK_EQ(xf_tokenizer_train(w.context, w.corpus, w.config, nullptr, &tokenizer, &w.error), XF_OK);
+            CHECK_EQ(save_tokenizer(tokenizer, w.path.c_str(), &w.error), XF_OK);
+            CHECK_EQ(w.read_tokenizer(), XF_OK);
             int32_t ids[4];
             size_t count = 0;
-            (void)xf_tokenizer_encode(tokenizer, word.data(), word.size(), ids, 4, &count, &error);
+            (void)xf_tokenizer_encode(tokenizer, word.data(), word.size(), ids, 4, &count, &w.error);
             CHECK(count > 0);
-            if (std::strcmp(kind, "bpe") == 0) {
-                CHECK_EQ(xf_model_create(world.context, tokenizer, world.config, &model, &error), XF_OK);
-                CHECK_EQ(xf_batcher_create(corpus, tokenizer, world.config, nullptr, &batcher, &error), XF_OK);
-            }
-            xf_tokenizer_free(tokenizer);
+            if (std::strcmp(kind, "bpe") != 0) continue;
+            CHECK_EQ(xf_model_create(w.context, tokenizer, w.config, &w.model, &w.error), XF_OK);
+            CHECK_EQ(xf_batcher_create(w.corpus, tokenizer, w.config, nullptr, &w.batcher, &w.error), XF_OK);
         }
-        CHECK_EQ(xf_trainer_create(model, world.config, &trainer, &error), XF_OK);
-        for (int step = 0; step < 3; ++step) CHECK(xf_train_next(trainer, batcher, nullptr, nullptr, &error) >= 0);
-        CHECK_EQ(save_trainer(trainer, batcher, world.path.c_str(), &error), XF_OK);
-        xf_trainer_free(trainer);
-        trainer = nullptr;
-        CHECK_EQ(resume_trainer(world.context, world.path.c_str(), nullptr, &trainer, &error), XF_OK);
-        CHECK_EQ(world.read_model(), XF_OK);
-        CHECK_EQ(xf_decoder_create(xf_trainer_model(trainer), world.config, &decoder, &error), XF_OK);
+        OWNED(trainer) *resumed = nullptr;
+        CHECK_EQ(xf_trainer_create(w.model, w.config, &w.trainer, &w.error), XF_OK);
+        for (int step = 0; step < 3; ++step)
+            CHECK(xf_train_next(w.trainer, w.batcher, nullptr, nullptr, &w.error) >= 0);
+        CHECK_EQ(save_trainer(w.trainer, w.batcher, w.path.c_str(), &w.error), XF_OK);
+        CHECK_EQ(resume_trainer(w.context, w.path.c_str(), nullptr, &resumed, &w.error), XF_OK);
+        CHECK_EQ(w.read_model(), XF_OK);
+        CHECK_EQ(xf_decoder_create(xf_trainer_model(resumed), w.config, &w.decoder, &w.error), XF_OK);
         const char *texts[] = {"one two", "two"};
-        CHECK_EQ(xf_translate(decoder, texts, nullptr, 2, nullptr, nullptr, &found, &error), XF_OK);
-        CHECK_EQ(xf_hypotheses_sentence_count(found), 2u);
-        xf_hypotheses_free(found);
-        xf_decoder_free(decoder);
-        xf_trainer_free(trainer);
-        xf_model_free(model);
-        xf_batcher_free(batcher);
-        xf_corpus_free(corpus);
+        CHECK_EQ(xf_translate(w.decoder, texts, nullptr, 2, nullptr, nullptr, &w.answers, &w.error), XF_OK);
+        CHECK_EQ(xf_hypotheses_sentence_count(w.answers), 2u);
     });
 }
 
