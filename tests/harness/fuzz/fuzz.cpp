@@ -87,6 +87,21 @@ xf_status Judge::of(xf_status status, const char *call) {
     }
 }
 
+thread_local Judge judge;
+
+void run(const Host &host, const uint8_t *data, size_t size, const std::function<void()> &body) {
+    const size_t before = host.held();
+    {
+        const Shortage shortage(data, size);
+        try {
+            body();
+        } catch (const std::bad_alloc &) {
+            if (!Shortage::happened()) throw;  // the target's own memory; the library's would be a status
+        }
+    }
+    if (host.held() != before) defect("%zu bytes are held after the input", host.held() - before);
+}
+
 struct HostCalls {
     static void *alloc(void *user, size_t size, size_t alignment) {
         if (size == 0 || alignment == 0 || (alignment & (alignment - 1)) != 0)
@@ -152,21 +167,18 @@ void set_small(xf_config *config) {
             defect("%s can't be %s", key, value);
 }
 
-World::World() {
-    Judge judge;
-    judge.of(xf_config_create(config.out(), judge.fresh()), "xf_config_create");
+World::World(const char *memory_budget) {
+    JUDGED(xf_config_create, config.out());
     set_small(config);
-    if (judge.of(xf_context_create(config, host.get(), context.out(), judge.fresh()), "xf_context_create") != XF_OK)
-        defect("no context: %s", judge.error().message);
+    JUDGED(xf_config_set, config, "context.memory_budget", memory_budget);
+    if (JUDGED(xf_context_create, config, host.get(), context.out()) != XF_OK)
+        defect("no context: %s", judge.message());
 }
 
 TextWorld::TextWorld() {
-    Judge judge;
-    if (judge.of(corpus_from_text(context, nullptr, kPairs, sizeof kPairs - 1, corpus.out(), judge.fresh()),
-                 "xf_corpus_from_pairs") ||
-        judge.of(xf_tokenizer_train(context, corpus, config, &watched, tokenizer.out(), judge.fresh()),
-                 "xf_tokenizer_train"))
-        defect("no world: %s", judge.error().message);
+    if (JUDGED(corpus_from_text, context, nullptr, kPairs, sizeof kPairs - 1, corpus.out()) ||
+        JUDGED(xf_tokenizer_train, context, corpus, config, &watched, tokenizer.out()))
+        defect("no world: %s", judge.message());
 }
 
 ScratchFile::ScratchFile(const char *name) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,18 +41,21 @@ private:
     size_t left_;
 };
 
-// The error object of a call, and what holds for each of them. Use: error.of(xf_...(..., error.fresh()), "xf_...").
+// The error object of the calls of this thread, and what holds for each of them.
 class Judge {
 public:
     xf_error *fresh();
     // Returns the status. Defects: XF_ERROR_INTERNAL, an error without a message, a message that is not one line of
     // UTF-8, and errors that were not injected (no memory, forked, backend).
     xf_status of(xf_status status, const char *call);
-    const xf_error &error() const { return error_; }
+    const char *message() const { return error_.message; }
 
 private:
     xf_error error_;
 };
+extern thread_local Judge judge;
+// JUDGED(function, arguments without the error): the status of the call.
+#define JUDGED(function, ...) fuzz::judge.of(function(__VA_ARGS__, fuzz::judge.fresh()), #function)
 
 // Failing allocations in programs with failing.cpp: the hash of the input selects the allocation, so both kinds of
 // programs use the same inputs. Counts operator new and the host's allocator on this thread while the object lives.
@@ -63,6 +67,10 @@ public:
     static void end();       // from now on there is memory again
 };
 extern bool (*take_one)(size_t bytes);  // false: no memory; null where nothing fails
+
+class Host;
+// The body of a target: without memory where the input says, and nothing of the host's is held at the end.
+void run(const Host &host, const uint8_t *data, size_t size, const std::function<void()> &body);
 
 // For calls that may take long: checks their progress.
 extern const xf_call watched;
@@ -85,6 +93,7 @@ private:
 template <class T, void (*release)(T *)>
 class Handle {
 public:
+    using Object = T;
     Handle() = default;
     Handle(Handle &&other) noexcept : it_(other.it_) { other.it_ = nullptr; }
     Handle(const Handle &) = delete;
@@ -111,6 +120,11 @@ using Trainer = Handle<xf_trainer, xf_trainer_free>;
 using Decoder = Handle<xf_decoder, xf_decoder_free>;
 using Hypotheses = Handle<xf_hypotheses, xf_hypotheses_free>;
 
+// Two sentences as they are in a batch.
+inline constexpr int32_t kIds[] = {2, 3, 1, 66, 1};
+inline constexpr int64_t kOffsets[] = {0, 3, 5};
+inline constexpr xf_batch kBatch = {sizeof kBatch, 2, kIds, kOffsets, kIds, kOffsets, nullptr, nullptr, 0};
+
 // Pairs that seeds and targets train and read.
 inline constexpr char kPairs[] = "one two\teins zwei\nthe house\tdas Haus\nthe caf\xC3\xA9\tdas Caf\xC3\xA9\n";
 
@@ -122,7 +136,7 @@ struct World {
     Host host;
     Config config;
     Context context;
-    World();
+    explicit World(const char *memory_budget = "67108864");
 };
 
 // The same with kPairs and a tokenizer learnt from them.

@@ -62,15 +62,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint64_t length = json.size();
     file.beginning.assign(reinterpret_cast<const char *>(&length), sizeof length);
     file.beginning += json;
-    fuzz::Judge judge;
     xf_source source = XF_SOURCE_INIT;
     source.kind = XF_IO_CALLBACK;
     source.read = &Virtual::read;
     source.user = &file;
     if (__builtin_add_overflow(file.beginning.size(), data_bytes, &source.size)) return 0;
     xf_model_summary summary = XF_MODEL_SUMMARY_INIT;
-    const xf_status status =
-        judge.of(xf_model_inspect(world.context, &source, nullptr, &summary, judge.fresh()), "xf_model_inspect");
+    const xf_status status = JUDGED(xf_model_inspect, world.context, &source, nullptr, &summary);
     if (status == XF_OK && (summary.parameters <= 0 || summary.vocab_size <= 0 || summary.decode_bytes <= 0 ||
                             summary.train_bytes <= 0 || summary.step < -1))
         fuzz::defect("a summary of nothing: %ld parameters", summary.parameters);

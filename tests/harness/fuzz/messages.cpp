@@ -74,41 +74,35 @@ int32_t exchange(void *user, const xf_comm_part *sends, size_t send_count, const
     return XF_OK;
 }
 
-void train(fuzz::Host *host, Others *others, fuzz::Judge *judge) {
+void train(fuzz::Host *host, Others *others) {
     fuzz::Config config;
     fuzz::Context context;
     fuzz::Model model;
     fuzz::Trainer trainer, resumed;
     static const fuzz::ScratchFile file("ranks");
-    judge->of(xf_config_create(config.out(), judge->fresh()), "xf_config_create");
+    JUDGED(xf_config_create, config.out());
     fuzz::set_small(config);
-    judge->of(xf_config_set(config, "model.vocab_size", "20", judge->fresh()), "xf_config_set");
-    if (others->choices.flip()) judge->of(xf_config_set(config, "train.ema", "0.5", judge->fresh()), "xf_config_set");
-    if (judge->of(xf_context_create(config, host->get(), context.out(), judge->fresh()), "xf_context_create") ||
-        judge->of(xf_model_create(context, nullptr, config, model.out(), judge->fresh()), "xf_model_create") ||
-        judge->of(xf_trainer_create(model, config, trainer.out(), judge->fresh()), "xf_trainer_create"))
+    JUDGED(xf_config_set, config, "model.vocab_size", "70");
+    if (others->choices.flip()) JUDGED(xf_config_set, config, "train.ema", "0.5");
+    if (JUDGED(xf_context_create, config, host->get(), context.out()) ||
+        JUDGED(xf_model_create, context, nullptr, config, model.out()) ||
+        JUDGED(xf_trainer_create, model, config, trainer.out()))
         return;
-    const int32_t ids[] = {2, 3, 1, 6, 1};
-    const int64_t offsets[] = {0, 3, 5};
-    const xf_batch batch = {sizeof batch, 2, ids, offsets, ids, offsets, nullptr, nullptr, 0};
     for (int i = 0; i < 3; ++i) {
         const int64_t before = xf_trainer_step_count(trainer);
-        const xf_status status =
-            judge->of(xf_train_step(trainer, &batch, 1, nullptr, nullptr, judge->fresh()), "xf_train_step");
+        const xf_status status = JUDGED(xf_train_step, trainer, &fuzz::kBatch, 1, nullptr, nullptr);
         if (status != XF_OK && xf_trainer_step_count(trainer) != before) fuzz::defect("a step that failed was counted");
     }
     fuzz::Model average;
-    judge->of(xf_trainer_copy_average(trainer, nullptr, average.out(), judge->fresh()), "xf_trainer_copy_average");
-    if (judge->of(save_trainer(trainer, nullptr, file.path(), judge->fresh()), "xf_trainer_save") == XF_OK &&
-        others->rank == 0)
-        judge->of(resume_trainer(context, file.path(), nullptr, resumed.out(), judge->fresh()), "xf_trainer_resume");
+    JUDGED(xf_trainer_copy_average, trainer, nullptr, average.out());
+    if (JUDGED(save_trainer, trainer, nullptr, file.path()) == XF_OK && others->rank == 0)
+        JUDGED(resume_trainer, context, file.path(), nullptr, resumed.out());
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz::Host host;
-    fuzz::Judge judge;
     fuzz::Choices choices(data, size);
     const auto ranks = static_cast<int32_t>(2 + choices.below(3));
     Others others{choices, 0, {}};
@@ -123,7 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (std::exchange(static_cast<Others *>(user)->closed, true)) fuzz::defect("the ranks are closed twice");
     };
     host.edit()->comm = &comm;
-    train(&host, &others, &judge);
+    train(&host, &others);
     if (!others.closed) fuzz::defect("the ranks are not closed");
     return 0;
 }
