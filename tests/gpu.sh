@@ -9,13 +9,13 @@
 #     tests/gpu.sh --dry-run [CALL|STAGE]   everything, or one call or stage, without a GPU: tiny models, the emulation of
 #                                           tests/harness/cuda_host, and stubs for NVIDIA's tools (tests/harness/gpu/stub.sh)
 #
-# If gpu-carry is missing or its programs do not start, everything is built first, which requires nvcc. Every stage has a
-# time limit and writes its results before the next begins. OUT contains results.tsv (a row for each check), the numbers
-# of the tables, and gpu.md, which are complete at any time: at most eight files of 16 MiB. A row reports missing tools.
-# Exit status: 0 success, 1 a check failed, 77 no GPU, or neither gpu-carry nor nvcc.
+# Every stage has a time limit and writes its results before the next begins. OUT contains results.tsv (a row for each
+# check), the numbers of the tables, and gpu.md, which are complete at any time: at most eight files of 16 MiB. A row
+# reports missing tools.
+# Exit status: 0 success, 1 a check failed, 77 no GPU, or no gpu-carry whose programs start.
 #
-# Environment: OUT (build/gpu), XF_BUDGET (total seconds, 580), XF_CARRY (gpu-carry), XF_GPU_BUILD (a build for the dry
-# run, or the one made here; build/gpu-build), XF_STATE (files that calls keep for later calls on the same machine,
+# Environment: OUT (build/gpu), XF_BUDGET (total seconds, 580), XF_CARRY (gpu-carry), XF_GPU_BUILD (the build of a dry
+# run, build/dev), XF_STATE (files that calls keep for later calls on the same machine,
 # build/gpu-state), PYTHON (python3), NVCC (empty: nvcc is not used).
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -26,7 +26,7 @@ root=$PWD
 absolute() { [[ $1 = /* ]] && echo "$1" || echo "$root/$1"; }
 out=$(absolute "${OUT:-build/gpu}")
 carry=$(absolute "${XF_CARRY:-gpu-carry}")
-build=$(absolute "${XF_GPU_BUILD:-build/gpu-build}")
+build=$(absolute "${XF_GPU_BUILD:-build/dev}")
 state=$(absolute "${XF_STATE:-build/gpu-state}")
 python=${PYTHON:-python3}
 budget=${XF_BUDGET:-580}

@@ -18,15 +18,8 @@ enum { kCall = 32 };
 
 /* The lines of a file, without their ends: pointers into one block of memory. */
 static char **read_lines(const char *path, size_t *count) {
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) die("cannot open %s", path);
-    fseek(file, 0, SEEK_END);
-    const long size = ftell(file);
-    rewind(file);
-    char *text = allocate((size_t)size + 1);
-    if (size < 0 || fread(text, 1, (size_t)size, file) != (size_t)size) die("cannot read %s", path);
-    fclose(file);
-    text[size] = '\0';
+    size_t size;
+    char *text = read_file(path, &size);
     *count = 0;
     for (const char *c = text; *c != '\0'; ++c) *count += *c == '\n';
     char **lines = allocate(sizeof *lines * *count);
@@ -39,7 +32,7 @@ static char **read_lines(const char *path, size_t *count) {
 }
 
 static void translate(xf_decoder *decoder, char **texts, size_t count, char **translations) {
-    xf_hypotheses *answers;
+    OWNED(hypotheses) *answers = NULL;
     CHECK(xf_translate, decoder, (const char *const *)texts, NULL, count, NULL, NULL, &answers);
     for (size_t i = 0; i < count; ++i) {
         xf_hypothesis best = XF_HYPOTHESIS_INIT;
@@ -47,15 +40,14 @@ static void translate(xf_decoder *decoder, char **texts, size_t count, char **tr
         free(translations[i]);
         translations[i] = memcpy(allocate(best.text_length + 1), best.text, best.text_length + 1);
     }
-    xf_hypotheses_free(answers);
 }
 
 int main(int argc, char **argv) {
     if (argc != 5) die("usage: bindings MODEL SENTENCES OUTPUT ROUNDS");
-    xf_config *config;
-    xf_context *context;
-    xf_model *model;
-    xf_decoder *decoder;
+    OWNED(config) *config = NULL;
+    OWNED(context) *context = NULL;
+    OWNED(model) *model = NULL;
+    OWNED(decoder) *decoder = NULL;
     CHECK(xf_config_create, &config);
     CHECK(xf_config_set_number, config, "context.threads", 1);
     CHECK(xf_context_create, config, NULL, &context);
@@ -83,9 +75,5 @@ int main(int argc, char **argv) {
     free(translations);
     if (count > 0) free(texts[0]);
     free(texts);
-    xf_decoder_free(decoder);
-    xf_model_free(model);
-    xf_context_free(context);
-    xf_config_free(config);
     return 0;
 }

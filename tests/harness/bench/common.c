@@ -89,6 +89,32 @@ uint32_t next_random(uint64_t *state) {
     return (uint32_t)(*state >> 33);
 }
 
+int32_t draw_evenly(uint64_t *state, int64_t vocab) { return (int32_t)(2 + next_random(state) % (vocab - 2)); }
+
+xf_batch random_batch(int64_t sentences, int64_t tokens, int64_t vocab, uint64_t seed, draw_id *draw) {
+    xf_batch batch = XF_BATCH_INIT;
+    int32_t *ids[2];
+    int64_t *offsets = allocate(sizeof *offsets * (size_t)(sentences + 1));
+    uint64_t state = seed;
+    for (int64_t b = 0; b <= sentences; ++b) offsets[b] = b * tokens;
+    for (int side = 0; side < 2; ++side) {
+        ids[side] = allocate(sizeof **ids * (size_t)(sentences * tokens));
+        for (int64_t i = 0; i < sentences * tokens; ++i)
+            ids[side][i] = (i + 1) % tokens == 0 ? kEnd : draw(&state, vocab);
+    }
+    batch.sentences = sentences;
+    batch.src_ids = ids[0];
+    batch.tgt_ids = ids[1];
+    batch.src_offsets = batch.tgt_offsets = offsets;
+    return batch;
+}
+
+void free_batch(xf_batch *batch) {
+    free((void *)batch->src_ids);
+    free((void *)batch->tgt_ids);
+    free((void *)batch->src_offsets);
+}
+
 static void write_ints(FILE *file, const int32_t *values, size_t count) {
     if (fwrite(values, sizeof *values, count, file) != count) die("writing batches failed");
 }
@@ -112,20 +138,26 @@ void write_batch(FILE *file, const xf_batch *batch) {
     write_ints(file, batch->tgt_ids, (size_t)tgt_tokens);
 }
 
-batch_list read_batches(const char *path) {
-    batch_list list;
+void *read_file(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
     if (file == NULL) die("cannot open %s", path);
     fseek(file, 0, SEEK_END);
-    const long size = ftell(file);
+    *size = (size_t)ftell(file);
     rewind(file);
-    if (size < 8) die("%s is not a file of batches", path);
-    list.ids = allocate((size_t)size);
-    list.offsets = allocate((size_t)size * 2);
-    if (fread(list.ids, 1, (size_t)size, file) != (size_t)size) die("cannot read %s", path);
+    char *bytes = allocate(*size + 1);
+    if (fread(bytes, 1, *size, file) != *size) die("cannot read %s", path);
     fclose(file);
-    const int64_t words = size / 4;
-    if (memcmp(list.ids, "XFB1", 4) != 0 || list.ids[1] < 0) die("%s is not a file of batches", path);
+    bytes[*size] = '\0';
+    return bytes;
+}
+
+batch_list read_batches(const char *path) {
+    batch_list list;
+    size_t size;
+    list.ids = read_file(path, &size);
+    list.offsets = allocate(size * 2);
+    const int64_t words = (int64_t)size / 4;
+    if (words < 2 || memcmp(list.ids, "XFB1", 4) != 0 || list.ids[1] < 0) die("%s is not a file of batches", path);
     for (int64_t i = 0; i < words; ++i) list.offsets[i] = list.ids[i];
     list.count = list.ids[1];
     list.batches = allocate(sizeof *list.batches * (size_t)list.count);

@@ -29,6 +29,7 @@ void check(xf_status status, const xf_error *err, const char *what);
     } while (0)
 
 void *allocate(size_t bytes);
+void *read_file(const char *path, size_t *size); /* and a '\0' after it */
 
 /* The program's own argument, or the fallback; text lives as long as argv. */
 typedef struct args {
@@ -44,7 +45,13 @@ xf_config *config_from(args a);
 double seconds(void);     /* monotonic */
 double cpu_seconds(void); /* of all threads of this process */
 int64_t peak_rss(void);   /* bytes, 0 where /proc has none */
+
+/* Sentences of one length, each ending with the end symbol; draw gives the other ids. Freed by free_batch. */
+typedef int32_t draw_id(uint64_t *state, int64_t vocab);
+draw_id draw_evenly; /* 2 .. vocab - 1 */
 uint32_t next_random(uint64_t *state);
+xf_batch random_batch(int64_t sentences, int64_t tokens, int64_t vocab, uint64_t seed, draw_id *draw);
+void free_batch(xf_batch *batch);
 
 /* Batches with their memory. */
 typedef struct batch_list {

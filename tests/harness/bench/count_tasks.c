@@ -94,28 +94,10 @@ static void print_tables(const prediction *rows) {
 }
 
 /* Ids as words are drawn: the k-th of them as often as 1 / k. */
-static int32_t draw_id(uint64_t *state, int64_t vocab) {
+static int32_t draw_word(uint64_t *state, int64_t vocab) {
     const double u = next_random(state) / 2147483648.0;
     const int64_t id = 1 + (int64_t)exp(u * log((double)(vocab - 1)));
     return (int32_t)(id < vocab ? id : vocab - 1);
-}
-
-static xf_batch random_batch(int64_t sentences, int64_t tokens, int64_t vocab) {
-    xf_batch batch = XF_BATCH_INIT;
-    int32_t *ids[2];
-    int64_t *offsets = allocate(sizeof *offsets * (size_t)(sentences + 1));
-    uint64_t state = 1;
-    for (int64_t b = 0; b <= sentences; ++b) offsets[b] = b * tokens;
-    for (int side = 0; side < 2; ++side) {
-        ids[side] = allocate(sizeof **ids * (size_t)(sentences * tokens));
-        for (int64_t i = 0; i < sentences * tokens; ++i)
-            ids[side][i] = (i + 1) % tokens == 0 ? kEnd : draw_id(&state, vocab);
-    }
-    batch.sentences = sentences;
-    batch.src_ids = ids[0];
-    batch.tgt_ids = ids[1];
-    batch.src_offsets = batch.tgt_offsets = offsets;
-    return batch;
 }
 
 /* Memory that has been touched: which task would be the first to touch it is chance. Its time is left out. */
@@ -144,24 +126,24 @@ static void free_memory(void *user, void *memory, size_t bytes) {
 static void count(args a, int training, int32_t workers) {
     const int64_t rounds = arg_number(a, "rounds", 1);
     count_start(workers); /* streams ask for the number when they are made */
-    xf_config *config = config_from(a);
+    OWNED(config) *config = config_from(a);
     CHECK(xf_config_set, config, "context.backend_path", COUNT_FOLDER);
     CHECK(xf_config_set, config, "context.device", "cpu:openblas");
     CHECK(xf_config_set, config, "context.threads", "1");
     int64_t vocab = 0;
     CHECK(get_integer, config, "model.vocab_size", &vocab);
     if (vocab == 0) CHECK(xf_config_set_number, config, "model.vocab_size", vocab = 37000);
-    xf_context *context;
-    xf_model *model;
+    OWNED(context) *context = NULL;
+    OWNED(model) *model = NULL;
     xf_host host = XF_HOST_INIT;
     host.alloc = touched_memory;
     host.free = free_memory;
     CHECK(xf_context_create, config, &host, &context);
     CHECK(xf_model_create, context, NULL, config, &model);
-    const xf_batch batch = random_batch(arg_number(a, "sentences", training ? 128 : 32),
-                                        arg_number(a, "tokens", training ? 32 : 25), vocab);
+    xf_batch batch = random_batch(arg_number(a, "sentences", training ? 128 : 32),
+                                  arg_number(a, "tokens", training ? 32 : 25), vocab, 1, draw_word);
     if (training) {
-        xf_trainer *trainer;
+        OWNED(trainer) *trainer = NULL;
         xf_step_stats stats = {.struct_size = sizeof stats};
         CHECK(xf_trainer_create, model, config, &trainer);
         for (int64_t round = 0; round < rounds; ++round) {
@@ -170,26 +152,18 @@ static void count(args a, int training, int32_t workers) {
             if (count_stop() != 0) die("a step has not the tasks of the one before");
         }
         fprintf(stderr, "cut for %d: loss %.9g\n", workers, stats.loss); /* must not depend on it */
-        xf_trainer_free(trainer);
     } else {
-        xf_decoder *decoder;
+        OWNED(decoder) *decoder = NULL;
         CHECK(xf_decoder_create, model, config, &decoder);
         for (int64_t round = 0; round < rounds; ++round) {
-            xf_hypotheses *hypotheses;
+            OWNED(hypotheses) *hypotheses = NULL;
             round == 0 ? count_start(workers) : count_again();
             CHECK(xf_decode, decoder, &batch, NULL, NULL, &hypotheses);
             if (count_stop() != 0) die("a call has not the tasks of the one before");
-            xf_hypotheses_free(hypotheses);
         }
-        xf_decoder_free(decoder);
     }
     if (workers == 1) printf("%s; %s\n", device_of(context), xf_build_info());
-    xf_model_free(model);
-    xf_config_free(config);
-    xf_context_free(context);
-    free((void *)batch.src_ids);
-    free((void *)batch.tgt_ids);
-    free((void *)batch.src_offsets);
+    free_batch(&batch);
 }
 
 int main(int argc, char **argv) {

@@ -18,7 +18,7 @@
 
 static void dump(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config, int64_t limit,
                  const char *path) {
-    xf_batcher *batcher;
+    OWNED(batcher) *batcher = NULL;
     xf_batch batch = XF_BATCH_INIT;
     CHECK(xf_batcher_create, corpus, tokenizer, config, NULL, &batcher);
     FILE *file = fopen(path, "wb");
@@ -42,16 +42,16 @@ static void dump(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const x
     CHECK(xf_batcher_get_stats, batcher, &stats);
     printf("%s: %d batches; an epoch has %lld batches, %lld pairs, %lld + %lld tokens\n", path, count,
            (long long)stats.batches, (long long)stats.pairs, (long long)stats.src_tokens, (long long)stats.tgt_tokens);
-    xf_batcher_free(batcher);
 }
 
 int main(int argc, char **argv) {
     const args a = {argc - 1, argv + 1};
-    xf_config *config = config_from(a);
-    xf_context *context;
-    xf_corpus *train, *dev;
-    xf_tokenizer *tokenizer;
-    xf_model *model;
+    OWNED(config) *config = config_from(a);
+    OWNED(context) *context = NULL;
+    OWNED(corpus) *train = NULL;
+    OWNED(corpus) *dev = NULL;
+    OWNED(tokenizer) *tokenizer = NULL;
+    OWNED(model) *model = NULL;
     CHECK(xf_context_create, config, NULL, &context);
     CHECK(xf_corpus_open, context, arg_text(a, "train", NULL), NULL, config, NULL, &train);
     CHECK(xf_corpus_open, context, arg_text(a, "dev", NULL), NULL, config, NULL, &dev);
@@ -71,11 +71,5 @@ int main(int argc, char **argv) {
     dump(train, tokenizer, config, count, arg_text(a, "batches", NULL));
     CHECK(xf_config_set, config, "data.shuffle", "false");
     dump(dev, tokenizer, config, 0, arg_text(a, "dev_batches", NULL));
-    xf_model_free(model);
-    xf_tokenizer_free(tokenizer);
-    xf_corpus_free(dev);
-    xf_corpus_free(train);
-    xf_context_free(context);
-    xf_config_free(config);
     return EXIT_SUCCESS;
 }

@@ -5,7 +5,6 @@
     gpu_bench.py --xf-bench ... --log ... --warm 0/4       compiles PyTorch's side of a quarter of the cases
     gpu_bench.py --xf-bench ... --log ... --bars           the cases that have a bar (gpu_report.py)
     gpu_bench.py ... --bars --step FOLDER                  decoding also with the plugin of each of FOLDER's folders
-    gpu_bench.py --xf-bench ... --log ... --loss FOLDER    a step with the plugin of each of FOLDER's folders
     gpu_bench.py --xf-bench ... --log ... --mixed FILE --count N     N batches of dump_batches, twice
 
 Cases are in the order of their worth; one for which no time is left is skipped and said so. PyTorch's models of a case
@@ -30,7 +29,6 @@ import sys
 import tempfile
 import time
 
-import gpu_variants
 from gpu_report import BARS
 
 # flop: of one source and one target token in training, sentences of 32 (6 for each weight it meets, and attention).
@@ -238,6 +236,25 @@ class Bench:
         print(f"{len(cases)} cases, {self.skipped} skipped for want of time, {self.failed} failures of this library")
         return 1 if self.failed else 0
 
+    def mixed(self, case, file, count):
+        """The first pass over batches of many shapes, and the second, in one process."""
+        case = case._replace(name=f"train {case.size} {case.numbers}, real lengths, {pathlib.Path(file).name}")
+        self.log(case, "-", "begin", case.flop)
+        try:
+            lines = self.xf_bench(["train", f"context.device={self.device}", f"context.precision={case.numbers}",
+                                    f"preset={case.size}", f"batches={file}", "warmup=0", f"steps={2 * count}"])
+        except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+            self.failed += 1
+            self.log(case, "libxformer", "error", f"{type(error).__name__}: {error}")
+            return
+        steps = [value for what, value in lines if what == "step"]
+        for part, values in (("first pass", steps[:count]), ("second pass", steps[count:])):
+            for value in values:
+                self.log(case, f"libxformer, {part}", "step", value)
+            for what, value in lines:
+                if what in ("tokens", "loss"):
+                    self.log(case, f"libxformer, {part}", what, value)
+
     def warm(self, cases):
         for case in cases:
             self.forget(self.make_peers(case))
@@ -261,7 +278,6 @@ def main():
     parser.add_argument("--warm", default="")
     parser.add_argument("--bars", action="store_true")
     parser.add_argument("--step", default="")
-    parser.add_argument("--loss", default="")
     parser.add_argument("--mixed", default="")
     parser.add_argument("--count", type=int, default=100, help="batches of --mixed")
     args = parser.parse_args()
@@ -277,12 +293,9 @@ def main():
         args.log = os.devnull
         Bench(args).warm(cases[part::parts])
         return 0
-    for one in cases[:1] if args.loss or args.mixed else []:  # base, many tokens
+    if args.mixed:
         bench = Bench(args)
-        if args.loss:
-            gpu_variants.loss(bench, one, args.loss)
-        else:
-            gpu_variants.mixed(bench, one, args.mixed, args.count)
+        bench.mixed(cases[0], args.mixed, args.count)  # base, many tokens
         return 1 if bench.failed else 0
     return Bench(args).all(cases)
 

@@ -4,7 +4,7 @@
     gpu_report.py OUT [--short]
 
 Of OUT it reads results.tsv ("stage TAB name TAB status TAB seconds TAB detail"), bench.tsv (gpu_bench.py's log),
-products.tsv (gpu_products) and kernels.tsv (gpu_kernels); those that are missing are left out. Times are medians over
+and kernels.tsv (gpu_kernels); those that are missing are left out. Times are medians over
 all rounds and steps with the smallest and the largest. MFU: the FLOP of the model's mathematics over the time, as a
 share of what a bf16 matrix product reaches on an H200. Needs Python's own library only.
 
@@ -132,32 +132,6 @@ def markdown(rows, head):
             *("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows), ""]
 
 
-def product_rows(path):
-    """The first algorithm of the heuristic beside the best, of each product; and what else was asked."""
-    shapes = {}
-    for row in read_rows(path):
-        if len(row) == 4:
-            shapes.setdefault(row[1], {}).setdefault(row[2], []).append(row[3])
-    table, notes = [], []
-    for shape, found in shapes.items():
-        notes += [f"- {shape}: {what}: {value}" for what in ("version", "ceiling", "none", "error", "accepted", "rows")
-                  for value in found.get(what, []) if not value.endswith(("1 to 65536", "same bits"))]
-        if "best" in found:
-            rank, best, slower = found["best"][-1].split()
-            first = found["time"][0].split()[1]
-            table.append([shape, first, best, rank, slower, len(found["time"]), *found.get("again", ["-"])[:1]])
-    return table, notes
-
-
-def few_rows(path):
-    """Our kernel for the products of few rows beside the algorithm of cuBLASLt that serves every number of them."""
-    for row in read_rows(path):
-        if len(row) == 4 and row[2] == "few":
-            rows, ours, *theirs = row[3].split()
-            yield [row[1], rows, ours, *(theirs or ["-"]),
-                   f"{float(theirs[0]) / float(ours):.2f}" if theirs and float(ours) > 0 else "-"]
-
-
 def kernel_rows(path):
     rows = [row for row in read_rows(path) if len(row) == 7]
     for case in dict.fromkeys(row[0] for row in rows):
@@ -179,14 +153,6 @@ def page(results, cases, folder):
         lines += ["### Bars", "", *markdown(bar_rows(cases), ["what", "bar", "aim", "measured", ""])]
     for case, systems in cases.items():
         lines += case_table(case, systems)
-    products, notes = product_rows(f"{folder}/products.tsv")
-    if products or notes:
-        lines += ["### Products", "", *markdown(products, ["product", "first, us", "best, us", "its rank", "first / best",
-                                                           "algorithms", "again"]), *notes, ""]
-    few = list(few_rows(f"{folder}/products.tsv"))
-    if few:
-        lines += ["### Products of few rows", "", *markdown(few, ["product", "rows", "own kernel, us", "cuBLASLt, us",
-                                                                  "cuBLASLt / own"])]
     kernels = list(kernel_rows(f"{folder}/kernels.tsv"))
     if kernels:
         lines += ["### Kernels", "", *markdown(kernels, ["of", "kernel", "calls", "us in all", "share", "shortest",

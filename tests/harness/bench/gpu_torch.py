@@ -1,8 +1,4 @@
-#!/usr/bin/env python3
-"""Measures an optimized training step of PyTorch on a GPU, to compare with `xf_bench train`.
-
-    gpu_torch.py [--size base|big|tiny] [--sentences 128] [--tokens 32] [--numbers bf16|autocast|fp32] [--eager]
-                 [--device cuda:0|cpu] [--tiny] [--warmup 5] [--steps 20]
+"""An optimized training step of PyTorch on a GPU; gpu_bench.py compares it with `xf_bench train`.
 
 The network and the loss are those of torch_model.py: fused q, k, v, scaled_dot_product_attention, sentences of one
 length, so no padding and no mask. On top of it: torch.compile of network and loss together, one fused Adam, and the
@@ -10,11 +6,8 @@ whole step (forward, backward, update) in one CUDA graph, which leaves no cost o
 PyTorch's usual bf16 (fp32 weights, cast for each product; fp32 residuals), "bf16" has bf16 weights and activations
 and an fp32 master copy that Adam updates, which is what this library does.
 
-gpu_bench.py uses the class; run alone it prints "<what> TAB <value>" lines as xf_bench does.
-
 SPDX-License-Identifier: Apache-2.0
 """
-import argparse
 import contextlib
 import threading
 import time
@@ -162,33 +155,3 @@ def timed(run, device, warmup, steps):
         synchronize(device)
         seconds.append(time.perf_counter() - begin)
     return seconds, value
-
-
-def arguments(parser):
-    parser.add_argument("--device", default="cuda:0", type=torch.device)
-    parser.add_argument("--tiny", action="store_true", help="a tiny model and two sentences, to try the program")
-    parser.add_argument("--eager", action="store_true", help="without torch.compile")
-    parser.add_argument("--warmup", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=20)
-    return parser
-
-
-def main():
-    parser = arguments(argparse.ArgumentParser())
-    parser.add_argument("--size", choices=SIZES, default="base")
-    parser.add_argument("--sentences", type=int, default=128)
-    parser.add_argument("--tokens", type=int, default=32)
-    parser.add_argument("--numbers", choices=["bf16", "autocast", "fp32"], default="bf16")
-    args = parser.parse_args()
-    if args.tiny:
-        args.size, args.sentences, args.tokens = "tiny", 2, 5
-    memory = Memory(args.device)
-    peer = TrainPeer(args.size, args.sentences, args.tokens, args.numbers, not args.eager, args.device)
-    seconds, loss = timed(peer.step, args.device, args.warmup, args.steps)
-    for value in seconds:
-        print(f"step\t{value:.6f}")
-    print(f"tokens\t{2 * args.sentences * args.tokens}\nmemory\t{memory.peak()}\nloss\t{loss:.4f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,4 @@
-#!/usr/bin/env python3
-"""Measures optimized greedy and beam search of PyTorch on a GPU, to compare with `xf_bench decode`.
-
-    gpu_torch_decode.py [--size base|tiny] [--batch 32] [--beam 4] [--tokens 25] [--device cuda:0|cpu] [--tiny]
-                        [--eager] [--warmup 2] [--steps 5]
+"""Optimized greedy and beam search of PyTorch on a GPU; gpu_bench.py compares it with `xf_bench decode`.
 
 bf16 weights, a key-value cache of fixed shape, the keys and values of the source computed once a sentence (the beams of
 a sentence are its queries), a compiled step that does all of a position on the device: the network, the choice, and the
@@ -12,13 +8,12 @@ Every answer has exactly as many tokens as its source, as untrained weights give
 
 SPDX-License-Identifier: Apache-2.0
 """
-import argparse
 import math
 
 import torch
 import torch.nn.functional as F
 
-from gpu_torch import SIZES, Memory, arguments, timed
+from gpu_torch import SIZES
 from torch_model import START, Transformer
 
 
@@ -128,25 +123,3 @@ class DecodePeer:
         self.src.copy_(src)
         self.replay()
         return self.answer.cpu()
-
-
-def main():
-    parser = arguments(argparse.ArgumentParser())
-    parser.add_argument("--size", choices=SIZES, default="base")
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--beam", type=int, default=4)
-    parser.add_argument("--tokens", type=int, default=25)
-    args = parser.parse_args()
-    if args.tiny:
-        args.size, args.batch, args.tokens = "tiny", 2, 5
-    memory = Memory(args.device)
-    peer = DecodePeer(args.size, args.batch, args.beam, args.tokens, not args.eager, args.device)
-    src = torch.randint(2, 37000, (args.batch, args.tokens))
-    seconds, answer = timed(lambda: peer.search(src), args.device, args.warmup, args.steps)
-    for value in seconds:
-        print(f"step\t{value:.6f}")
-    print(f"tokens\t{answer.numel()}\nmemory\t{memory.peak()}\nloss\t0")
-
-
-if __name__ == "__main__":
-    main()

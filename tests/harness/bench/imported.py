@@ -3,8 +3,7 @@
 weights.
 
     imported.py make FOLDER             a MarianMT of random weights (6 + 6 layers, d 512, V 58,101, swish), converted
-    imported.py all FOLDER LOG [ROUNDS] every system in turn, one process each; prints report.py's tables
-    imported.py run FOLDER SYSTEM COMPUTE BEAM BATCH     one of them, once: report.py's lines
+    imported.py run FOLDER SYSTEM COMPUTE BEAM BATCH     one system, once: report.py's lines; run.sh calls it in turn
 
 Needs torch, transformers, ctranslate2 and numpy, and XFORMER_LIBRARY with bindings/python on PYTHONPATH. 2 threads.
 Sources have 25 tokens, the end symbol counted, answers 25. CTranslate2 runs 1 x 2 and 2 x 1 workers x threads.
@@ -18,9 +17,7 @@ import sys
 import time
 
 THREADS, TOKENS, V = 2, 25, 58101
-WORK = [(4, 1, 16), (4, 32, 64), (1, 32, 64)]  # beam, batch, sentences
-SYSTEMS = [("libxformer", "fp32"), ("libxformer", "int8"), ("ctranslate2-1x2", "float32"), ("ctranslate2-2x1", "float32"),
-           ("ctranslate2-1x2", "int8"), ("ctranslate2-2x1", "int8"), ("transformers", "float32")]  # fmt: skip
+SENTENCES = {1: 16, 32: 64}  # of a batch
 
 
 def make(folder):
@@ -107,14 +104,13 @@ def by_transformers(folder, beam, batch):
 
 
 def run(folder, system, compute, beam, batch):
-    count = next(sentences for b, n, sentences in WORK if (b, n) == (beam, batch))
     if system == "libxformer":
         translate, info = libxformer(folder, compute, beam, batch)
     elif system == "transformers":
         translate, info = by_transformers(folder, beam, batch)
     else:
         translate, info = by_ctranslate2(folder, compute, beam, batch, system.split("-")[1])
-    texts = sources(count)
+    texts = sources(SENTENCES[batch])
     for timed in (False, True, True):
         begin, cpu = time.perf_counter(), time.process_time()
         tokens = translate(texts)
@@ -125,44 +121,12 @@ def run(folder, system, compute, beam, batch):
     print("tokens\t%d\nrss\t%d\ninfo\t%s" % (tokens, peak, info))
 
 
-def ticks():
-    with open("/proc/stat") as file:
-        values = [int(value) for value in file.readline().split()[1:9]]
-    return sum(values[:3]) + values[5] + values[6], values[7]
-
-
-def every(folder, log, rounds):
-    with open(log, "w") as out:
-        for _ in range(rounds):
-            for beam, batch, _ in WORK:
-                for system, compute in SYSTEMS:
-                    table = "OPUS-size model, beam %d, batch %d, %d source and %d target tokens" % (
-                        beam, batch, TOKENS, TOKENS)  # fmt: skip
-                    print(table, system, compute, file=sys.stderr)
-                    before, begin, own = ticks(), time.perf_counter(), os.times()
-                    command = [sys.executable, "-W", "ignore", __file__, "run", folder, system, compute, str(beam), str(batch)]
-                    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-                    wall, after, end = time.perf_counter() - begin, ticks(), os.times()
-                    spent = end.children_user + end.children_system - own.children_user - own.children_system
-                    hz = os.sysconf("SC_CLK_TCK")
-                    others = max(0.0, ((after[0] - before[0]) / hz - spent) / wall)
-                    lines = done.stdout.splitlines() + ["others\t%f" % others, "stolen\t%f" % ((after[1] - before[1]) / hz / wall)]
-                    for line in lines:
-                        print("%s\t%s %s\t%s" % (table, system, compute, line), file=out)
-    commit = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "describe", "--always", "--dirty"],
-                            stdout=subprocess.PIPE, text=True).stdout.strip()  # fmt: skip
-    report = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.py")
-    subprocess.run([sys.executable, report, log, commit, str(THREADS), str(rounds)], check=True)
-
-
 def main():
     os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))
     command, folder, *rest = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
     if command == "make":
         make(folder)
-    elif command == "all":
-        every(folder, rest[0], int(rest[1]) if len(rest) > 1 else 2)
     else:
         run(folder, rest[0], rest[1], int(rest[2]), int(rest[3]))
 

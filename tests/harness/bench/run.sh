@@ -2,11 +2,12 @@
 # Measures this library, PyTorch, and CTranslate2 alternately in one run, and prints Markdown tables.
 #
 #     run.sh BUILD [train|decode|all]        BUILD: a Release build of this tree with xf_bench in BUILD/bin
+#     run.sh BUILD imported                  the model that imported.py made in FOLDER, beside transformers too
 #
 # Environment: PYTHON (a Python with torch, ctranslate2, numpy; default python3), THREADS (2), ROUNDS (3), WARMUP (1),
 # STEPS (2, timed steps or passes per process), LOG (the raw lines, default BUILD/bench.tsv), PEERS=0 (only this
 # library), SENTENCES1 and SENTENCES32 (sources to decode at batch 1 and 32: 16, 64), PRECISIONS (what this library
-# trains in: "fp32 bf16"), XF_ARGS (more arguments for xf_bench, such as context.isa=avx2).
+# trains in: "fp32 bf16"), FOLDER (BUILD/imported), XF_ARGS (more arguments for xf_bench, such as context.isa=avx2).
 #
 # Every round runs each system once in a fresh process, so that a slow minute of the machine affects all of them.
 # Meanwhile, the CPU time of other processes and of the hypervisor is computed from /proc/stat. report.py marks rows in
@@ -106,13 +107,25 @@ decode_round() {
     done
 }
 
+imported_round() {
+    local beam batch system compute
+    for search in '4 1' '4 32' '1 32'; do
+        read -r beam batch <<<"$search"
+        for system in 'libxformer fp32' 'libxformer int8' ctranslate2-{1x2,2x1}' '{float32,int8} 'transformers float32'; do
+            read -r system compute <<<"$system"
+            measure "OPUS-size model, beam $beam, batch $batch, 25 source and 25 target tokens" "$system $compute" \
+                "$python" -W ignore "$here/imported.py" run "${FOLDER:-$build/imported}" "$system" "$compute" "$beam" "$batch"
+        done
+    done
+}
+
 : >"$log"
-case $what in train | decode | all) ;; *) echo "unknown: $what" >&2 && exit 2 ;; esac
-[ "$what" = train ] || decode_prepare
+case $what in imported | train | decode | all) ;; *) echo "unknown: $what" >&2 && exit 2 ;; esac
+[[ $what = train || $what = imported ]] || decode_prepare
 for ((round = 1; round <= rounds; ++round)); do
     echo "round $round of $rounds, load $(cut -d ' ' -f 1-3 /proc/loadavg)" >&2
-    [ "$what" = decode ] || train_round
-    [ "$what" = train ] || decode_round
+    case $what in train | all) train_round ;; esac
+    case $what in decode | all) decode_round ;; imported) imported_round ;; esac
 done
 commit=$(git -C "$here" describe --always --dirty 2>/dev/null || echo unknown)
 if [ "$peers" = 1 ]; then

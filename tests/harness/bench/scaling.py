@@ -7,8 +7,8 @@
     step = shards * stragglers + exchanges * latency + messages + bytes / bandwidth + what the host does with the bytes
 
 Each rank sends (g + 4) P (R - 1) / R bytes, g = 4 or 2 for a gradient's number, to every other rank its part, in as many
-exchanges as there are pieces of a slice, and three more. scaling_measure.py compares this with measured steps. Numbers
-of data sheets and guesses are marked as such; nothing was measured on a GPU.
+exchanges as there are pieces of a slice, and three more. Numbers of data sheets and guesses are marked as such; nothing
+was measured on a GPU.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -47,7 +47,7 @@ LATENCY = {"NVLink": 10e-6, "InfiniBand": 15e-6, "Ethernet 100": 50e-6, "Etherne
 MESSAGE = {"NVLink": 1e-6, "InfiniBand": 2e-6, "Ethernet 100": 5e-6, "Ethernet 25": 5e-6}      # of each message
 STRAGGLING = 0.03   # standard deviation of a rank's time, of its mean
 HIDDEN = 0.6        # of the computation, that hides an exchange which is sent while it runs
-# Measured, by scaling_measure.py, of one core of an AMD Zen 4: hash, copies and sockets, for each byte sent.
+# Measured on one core of an AMD Zen 4: hash, copies and sockets, for each byte sent.
 HOST = 1.0e-9
 
 PAIRS = 3125  # tokens of source, and as many of target, for each GPU: the paper's 25,000 on 8

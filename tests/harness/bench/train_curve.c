@@ -12,72 +12,32 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../support/api.h"
 #include "common.h"
 
-/* A batcher of the pairs of all batches, in groups of at most as many tokens as one of them has. */
-static xf_batcher *dev_batcher(xf_context *context, const xf_config *config, const batch_list *list) {
-    int64_t most = 1;
-    xf_batch all = XF_BATCH_INIT;
-    for (int64_t i = 0; i < list->count; ++i) {
-        const xf_batch *batch = &list->batches[i];
-        const int64_t sizes[] = {batch->src_offsets[batch->sentences], batch->tgt_offsets[batch->sentences]};
-        for (int side = 0; side < 2; ++side) most = sizes[side] > most ? sizes[side] : most;
-        all.sentences += batch->sentences;
-    }
-    int32_t *ids[2];
-    int64_t *offsets[2];
-    for (int side = 0; side < 2; ++side) {
-        int64_t sentence = 0;
-        ids[side] = allocate(sizeof **ids * (size_t)(most * list->count));
-        offsets[side] = allocate(sizeof **offsets * (size_t)(all.sentences + 1));
-        offsets[side][0] = 0;
-        for (int64_t i = 0; i < list->count; ++i) {
-            const xf_batch *batch = &list->batches[i];
-            const int64_t *from = side == 0 ? batch->src_offsets : batch->tgt_offsets;
-            const int64_t start = offsets[side][sentence];
-            memcpy(ids[side] + start, side == 0 ? batch->src_ids : batch->tgt_ids,
-                   sizeof **ids * (size_t)from[batch->sentences]);
-            for (int64_t b = 1; b <= batch->sentences; ++b) offsets[side][++sentence] = start + from[b];
-        }
-    }
-    all.src_ids = ids[0];
-    all.tgt_ids = ids[1];
-    all.src_offsets = offsets[0];
-    all.tgt_offsets = offsets[1];
-    xf_corpus *corpus;
-    xf_batcher *batcher;
-    xf_config *own;
-    CHECK(xf_config_copy, config, &own);
-    CHECK(xf_config_set, own, "data.shuffle", "false");
-    CHECK(xf_config_set_number, own, "data.batch_tokens", (double)most);
-    CHECK(xf_config_set_number, own, "data.max_tokens", (double)most);
-    CHECK(xf_corpus_from_ids, context, &all, NULL, &corpus);
-    CHECK(xf_batcher_create, corpus, NULL, own, NULL, &batcher);
-    xf_config_free(own);
-    xf_corpus_free(corpus);
-    for (int side = 0; side < 2; ++side) {
-        free(ids[side]);
-        free(offsets[side]);
-    }
-    return batcher;
-}
-
-static void print_dev(const xf_model *model, const xf_config *config, xf_batcher *dev, int64_t step, double time) {
-    xf_decoder *decoder;
-    xf_eval_stats stats = {.struct_size = sizeof stats};
+/* Means over the target tokens of all batches. */
+static void print_dev(xf_context *context, const xf_config *config, const xf_model *model, const batch_list *dev,
+                      int64_t step, double time) {
+    OWNED(decoder) *decoder = NULL;
+    xf_eval_stats sum = XF_EVAL_STATS_INIT;
     CHECK(xf_decoder_create, model, config, &decoder);
-    CHECK(xf_evaluate, decoder, dev, NULL, &stats);
-    xf_decoder_free(decoder);
-    printf("%lld\t%.6f\t%.6f\t%.1f\n", (long long)step, stats.loss, stats.nll, time);
+    for (int64_t i = 0; i < dev->count; ++i) {
+        xf_eval_stats stats = XF_EVAL_STATS_INIT;
+        CHECK(evaluate_pairs, decoder, context, &dev->batches[i], &stats);
+        if (stats.sentences != dev->batches[i].sentences) die("a dev batch has pairs that are too long");
+        sum.tgt_tokens += stats.tgt_tokens;
+        sum.loss += stats.loss * (double)stats.tgt_tokens;
+        sum.nll += stats.nll * (double)stats.tgt_tokens;
+    }
+    const double tokens = (double)sum.tgt_tokens;
+    printf("%lld\t%.6f\t%.6f\t%.1f\n", (long long)step, sum.loss / tokens, sum.nll / tokens, time);
     fflush(stdout);
 }
 
 static xf_trainer *start(args a, xf_context *context, const xf_config *config, const char *checkpoint) {
     xf_trainer *trainer;
-    xf_model *model;
+    OWNED(model) *model = NULL;
     FILE *old = *checkpoint != '\0' ? fopen(checkpoint, "rb") : NULL;
     if (old != NULL) {
         fclose(old);
@@ -86,21 +46,19 @@ static xf_trainer *start(args a, xf_context *context, const xf_config *config, c
     }
     CHECK(load_model, context, arg_text(a, "model", NULL), &model);
     CHECK(xf_trainer_create, model, config, &trainer);
-    xf_model_free(model);
     return trainer;
 }
 
 int main(int argc, char **argv) {
     const args a = {argc - 1, argv + 1};
-    xf_config *config = config_from(a);
-    xf_context *context;
+    OWNED(config) *config = config_from(a);
+    OWNED(context) *context = NULL;
     CHECK(xf_context_create, config, NULL, &context);
     const char *checkpoint = arg_text(a, "checkpoint", "");
-    xf_trainer *trainer = start(a, context, config, checkpoint);
+    OWNED(trainer) *trainer = start(a, context, config, checkpoint);
     xf_model *model = xf_trainer_model(trainer);
     const batch_list batches = read_batches(arg_text(a, "batches", NULL));
-    const batch_list dev_batches = read_batches(arg_text(a, "dev_batches", NULL));
-    xf_batcher *dev = dev_batcher(context, config, &dev_batches);
+    const batch_list dev = read_batches(arg_text(a, "dev_batches", NULL));
     const int64_t steps = arg_number(a, "steps", batches.count), every = arg_number(a, "every", 100);
     if (every == 0) die("every=0: expected at least 1");
     const double save_every = 60.0 * (double)arg_number(a, "minutes", 5);
@@ -109,14 +67,14 @@ int main(int argc, char **argv) {
             (long long)xf_model_tensor_count(model), (long long)xf_trainer_step_count(trainer));
     const double begin = seconds();
     double time = 0, saved = begin;
-    if (xf_trainer_step_count(trainer) == 0) print_dev(model, config, dev, 0, 0);
+    if (xf_trainer_step_count(trainer) == 0) print_dev(context, config, model, &dev, 0, 0);
     int64_t step = xf_trainer_step_count(trainer);
     while (step < steps) {
         const double before = seconds();
         CHECK(xf_train_step, trainer, &batches.batches[step % batches.count], 1, NULL, NULL);
         time += seconds() - before;
         step = xf_trainer_step_count(trainer);
-        if (step % every == 0 || step == steps) print_dev(model, config, dev, step, time);
+        if (step % every == 0 || step == steps) print_dev(context, config, model, &dev, step, time);
         const int stop = step == steps || (stop_after > 0 && seconds() - begin > stop_after);
         if (*checkpoint != '\0' && (stop || seconds() - saved > save_every)) {
             CHECK(save_trainer, trainer, NULL, checkpoint);
@@ -124,9 +82,5 @@ int main(int argc, char **argv) {
         }
         if (stop) break;
     }
-    xf_batcher_free(dev);
-    xf_trainer_free(trainer);
-    xf_context_free(context);
-    xf_config_free(config);
     return EXIT_SUCCESS;
 }

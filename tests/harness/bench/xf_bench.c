@@ -31,11 +31,10 @@ static void print_note(void *user, const xf_log_line *line) {
 
 static xf_context *open_context(args a) {
     xf_context *context;
-    xf_config *config = config_from(a);
+    OWNED(config) *config = config_from(a);
     xf_host host = XF_HOST_INIT;
     host.log = print_note;
     CHECK(xf_context_create, config, &host, &context);
-    xf_config_free(config);
     return context;
 }
 
@@ -43,25 +42,6 @@ static void report(const xf_context *context, int64_t tokens) {
     printf("tokens\t%lld\n", (long long)tokens);
     printf("rss\t%lld\n", (long long)peak_rss());
     printf("info\tlibxformer %s, %s; %s\n", xf_version(), device_of(context), xf_build_info());
-}
-
-/* Random sentences of one length, each ending with the end symbol. */
-static xf_batch random_batch(int64_t sentences, int64_t tokens, int64_t vocab, uint64_t seed) {
-    xf_batch batch = XF_BATCH_INIT;
-    int32_t *ids[2];
-    int64_t *offsets = allocate(sizeof *offsets * (size_t)(sentences + 1));
-    uint64_t state = seed;
-    for (int64_t b = 0; b <= sentences; ++b) offsets[b] = b * tokens;
-    for (int side = 0; side < 2; ++side) {
-        ids[side] = allocate(sizeof **ids * (size_t)(sentences * tokens));
-        for (int64_t i = 0; i < sentences * tokens; ++i)
-            ids[side][i] = (i + 1) % tokens == 0 ? kEnd : (int32_t)(2 + next_random(&state) % (vocab - 2));
-    }
-    batch.sentences = sentences;
-    batch.src_ids = ids[0];
-    batch.tgt_ids = ids[1];
-    batch.src_offsets = batch.tgt_offsets = offsets;
-    return batch;
 }
 
 static xf_model *fresh_model(xf_context *context, xf_config *config) {
@@ -80,10 +60,10 @@ static int64_t vocab_size(const xf_model *model) {
 }
 
 static void train(args a) {
-    xf_context *context = open_context(a);
-    xf_config *config = config_from(a);
-    xf_model *model = fresh_model(context, config);
-    xf_trainer *trainer;
+    OWNED(context) *context = open_context(a);
+    OWNED(config) *config = config_from(a);
+    OWNED(model) *model = fresh_model(context, config);
+    OWNED(trainer) *trainer = NULL;
     CHECK(xf_trainer_create, model, config, &trainer);
     const char *path = arg_text(a, "batches", "");
     xf_batch random = XF_BATCH_INIT;
@@ -91,7 +71,8 @@ static void train(args a) {
     if (*path != '\0')
         list = read_batches(path);
     else
-        random = random_batch(arg_number(a, "sentences", 128), arg_number(a, "tokens", 32), vocab_size(model), 1);
+        random = random_batch(arg_number(a, "sentences", 128), arg_number(a, "tokens", 32), vocab_size(model), 1,
+                              draw_evenly);
     const int64_t warmup = arg_number(a, "warmup", 2), steps = arg_number(a, "steps", 5);
     if (steps < 1) die("steps=%lld: expected at least 1", (long long)steps);
     const int64_t each = arg_number(a, "each", 1);
@@ -111,21 +92,17 @@ static void train(args a) {
     printf("loss\t%.4f\n", stats.loss);
     report(context, tokens / steps);
     free(given);
-    xf_trainer_free(trainer);
-    xf_model_free(model);
-    xf_config_free(config);
-    xf_context_free(context);
 }
 
 static void init(args a) {
-    xf_context *context = open_context(a);
-    xf_config *config = config_from(a);
-    xf_config *stored = config_from(a); /* with the weights of the file; a new model has fp32 */
+    OWNED(context) *context = open_context(a);
+    OWNED(config) *config = config_from(a);
+    OWNED(config) *stored = config_from(a); /* with the weights of the file; a new model has fp32 */
     CHECK(xf_config_set, config, "model.weights", "same");
-    xf_model *model = fresh_model(context, config);
+    OWNED(model) *model = fresh_model(context, config);
     CHECK(save_model, model, stored, arg_text(a, "model", NULL));
-    xf_config_free(stored);
-    xf_batch batch = random_batch(arg_number(a, "sentences", 64), arg_number(a, "tokens", 25), vocab_size(model), 2);
+    xf_batch batch =
+        random_batch(arg_number(a, "sentences", 64), arg_number(a, "tokens", 25), vocab_size(model), 2, draw_evenly);
     batch.tgt_ids = NULL;
     batch.tgt_offsets = NULL;
     FILE *file = fopen(arg_text(a, "sources", NULL), "wb");
@@ -135,9 +112,6 @@ static void init(args a) {
     fwrite(&one, sizeof one, 1, file);
     write_batch(file, &batch);
     if (fclose(file) != 0) die("writing sources failed");
-    xf_model_free(model);
-    xf_config_free(config);
-    xf_context_free(context);
 }
 
 /* Writes the best answer of each source, ids separated by spaces, one a line. */
@@ -161,10 +135,10 @@ static int64_t answer_tokens(const xf_hypotheses *hypotheses) {
 }
 
 static void decode(args a) {
-    xf_context *context = open_context(a);
-    xf_config *config = config_from(a);
-    xf_model *model;
-    xf_decoder *decoder;
+    OWNED(context) *context = open_context(a);
+    OWNED(config) *config = config_from(a);
+    OWNED(model) *model = NULL;
+    OWNED(decoder) *decoder = NULL;
     const xf_source source = source_path(arg_text(a, "model", NULL));
     CHECK(xf_model_load, context, &source, config, NULL, &model);
     CHECK(xf_decoder_create, model, config, &decoder);
@@ -177,14 +151,13 @@ static void decode(args a) {
         double time = 0, cpu_time = 0;
         tokens = 0;
         for (int64_t i = 0; i < sources.count; ++i) {
-            xf_hypotheses *hypotheses;
+            OWNED(hypotheses) *hypotheses = NULL;
             const double begin = seconds(), cpu = cpu_seconds();
             CHECK(xf_decode, decoder, &sources.batches[i], NULL, NULL, &hypotheses);
             time += seconds() - begin;
             cpu_time += cpu_seconds() - cpu;
             tokens += answer_tokens(hypotheses);
             if (file != NULL) write_answers(file, hypotheses);
-            xf_hypotheses_free(hypotheses);
         }
         if (file != NULL && fclose(file) != 0) die("writing %s failed", path);
         if (pass < warmup) continue;
@@ -192,10 +165,6 @@ static void decode(args a) {
         fflush(stdout);
     }
     report(context, tokens);
-    xf_decoder_free(decoder);
-    xf_model_free(model);
-    xf_config_free(config);
-    xf_context_free(context);
 }
 
 int main(int argc, char **argv) {

@@ -5,13 +5,12 @@
 # SPDX-License-Identifier: Apache-2.0
 export XF_GPU_DRY=1
 [ -n "${OUT-}" ] || out=$root/build/gpu-dry
-[ -n "${XF_GPU_BUILD-}" ] || build=$root/build/dev
 state=$work/state
 results=$out/results.tsv
 mkdir -p "$out" "$state" "$work/stubs" || exit 1
-rm -f "$out"/{results,bench,products,kernels}.tsv "$out"/{log.txt,answers.txt,gpu.md,small.xf}
+rm -f "$out"/{results,bench,kernels}.tsv "$out"/{log.txt,answers.txt,gpu.md,small.xf}
 : >"$results"
-for program in xf_bench dump_batches translate backend_ops gpu_products_dry unit_decode_memory; do
+for program in xf_bench dump_batches translate backend_ops unit_decode_memory; do
     [ -x "$build/bin/$program" ] || die 2 "a dry run needs $build/bin/$program: build it, or name another build by XF_GPU_BUILD"
 done
 

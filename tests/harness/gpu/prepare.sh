@@ -5,12 +5,10 @@
 #     prepare.sh FOLDER [--data DIR]
 #
 # FOLDER/run.tar.xz    for every call: xf_bench, dump_batches, translate, the library, and its plugins
-# FOLDER/check.tar.xz  for calls 1 and 2: tests, gpu_products, gpu_planted, the CUPTI client, and plugins with other tile
-#                      sizes of the loss, with cuBLASLt for decoding, and with dependent launches; 85 MiB of similar
-#                      files, 4 MiB packed
+# FOLDER/check.tar.xz  for calls 1 and 2: tests, gpu_planted, the CUPTI client, and plugins with cuBLASLt for decoding and
+#                      with dependent launches
 # FOLDER/data          for call 4, with --data DIR: the files train, dev, and test.tsv.xz of its folders en-de and en-fr,
 #                      and a tokenizer for each model
-# FOLDER/deps          the build dependencies that a bare machine lacks, in case the programs do not start there
 #
 # Each call needs only some parts. The sizes are printed at the end.
 #
@@ -25,28 +23,16 @@ if [ "${2-}" = --data ]; then data=$3; fi
 build=$(realpath -m "${XF_GPU_PREBUILD:-build/gpu-prebuild}")
 arch=${XF_GPU_ARCH:-90a-real}
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
-modules=(libutf8proc libmd RapidJSON cmocka)
-# Rows per tile of the loss x rows per chunk, for the vocabulary of a base model in rows of 37,008. The plugin is built
-# with 256x8192; 1024x4096 is an earlier value.
-losses=(128x4096 128x8192 256x4096 256x8192 256x16384 512x8192 1024x4096 1024x8192 2048x8192)
 
 die() {
     echo "prepare.sh: $1" >&2
     exit 1
 }
 [ -x "$nvcc" ] || die "there is no nvcc"
-pkgconf=$(command -v pkg-config || command -v pkgconf || true)
-if [ -z "$pkgconf" ] || ! "$pkgconf" --exists "${modules[@]}" 2>/dev/null; then
-    [ -f "$folder/deps/bin/pkgconf" ] || die "${modules[*]} are not installed, and $folder/deps is not there"
-    chmod +x "$folder/deps/bin/pkgconf"
-    export PKG_CONFIG_LIBDIR=$folder/deps/pkgconfig LD_LIBRARY_PATH=$folder/deps/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-    pkgconf=$folder/deps/bin/pkgconf
-fi
-
 # The programs. libstdc++ is linked statically, because that of the other machine may be older.
 static="-static-libstdc++ -static-libgcc"
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DXF_CUDA=ON "-DXF_CUDA_ARCHITECTURES=$arch" \
-    "-DCMAKE_CUDA_COMPILER=$nvcc" "-DPKG_CONFIG_EXECUTABLE=$pkgconf" "-DCMAKE_EXE_LINKER_FLAGS=$static" \
+    "-DCMAKE_CUDA_COMPILER=$nvcc" "-DCMAKE_EXE_LINKER_FLAGS=$static" \
     ${XF_CMAKE_OPTIONS-} "-DCMAKE_SHARED_LINKER_FLAGS=$static" "-DCMAKE_MODULE_LINKER_FLAGS=$static" >"$build.log" || die "see $build.log"
 # Program and arguments of the tests that also run on the emulated GPU, and of one that is too slow there.
 mapfile -t tests < <(find "$build/tests" -name CTestTestfile.cmake -exec sed -n -E \
@@ -59,7 +45,7 @@ ninja -C "$build" ${XF_JOBS:+-j "$XF_JOBS"} xf_bench dump_batches translate back
 
 parts=$build/carried # unpacked
 rm -rf "$parts"
-mkdir -p "$folder" "$parts"/run/{bin,lib} "$parts"/check/{bin,lib,loss,step}
+mkdir -p "$folder" "$parts"/run/{bin,lib} "$parts"/check/{bin,lib,step}
 cp "$build"/bin/{xf_bench,dump_batches,translate} "$parts/run/bin/"
 cp -P "$build"/lib/libxformer*.so* "$parts/run/lib/"
 (cd "$build/bin" && cp backend_ops "${programs[@]}" "$parts/check/bin/")
@@ -71,16 +57,6 @@ printf 'commit %s\nsource %s\nfor %s\nby %s, glibc %s\n' "$(git describe --alway
 # Files that only the GPU stages use.
 toolkit=$(dirname "$(dirname "$(realpath "$nvcc")")")
 "$nvcc" -std=c++20 -O2 -arch="sm_${arch%-*}" tests/harness/bench/gpu_planted.cu -o "$parts/check/bin/gpu_planted"
-if [ -f "$toolkit/include/cublasLt.h" ]; then
-    # The front end of nvcc does not support all of C++20; the kernels are those of the plugin.
-    mapfile -t own < <(cd "$build" && ninja -t query lib/libxformer_cuda.so | grep -o '[^ ]*/gemm_\(rows\(_tile\|_fp32\)\?\|plain\)\.cu\.o' | xargs -n 1 realpath)
-    "$nvcc" -std=c++20 -O2 -arch="sm_${arch%-*}" -Icuda -Ilib -Iinclude -Itests/harness/bench -c tests/harness/bench/gpu_own_rows.cu -o "$build/gpu_own_rows.o"
-    c++ -std=c++20 -O2 -Icuda -Ilib -Iinclude -Itests/harness/bench -isystem "$toolkit/include" -x c++ \
-        tests/harness/bench/gpu_products.cpp cuda/cublaslt.cu -x none "$build/gpu_own_rows.o" "${own[@]}" -static-libstdc++ -static-libgcc -L"$toolkit/lib64" \
-        -lcudart_static -ldl -lrt -lpthread -o "$parts/check/bin/gpu_products"
-else
-    echo "prepare.sh: cublasLt.h was not found: without gpu_products"
-fi
 cupti=$(find "$toolkit/" -name 'libcupti.so' 2>/dev/null | head -n 1)
 if [ -n "$cupti" ]; then
     cc -O2 -shared -fPIC -I"$toolkit/include" -I"$toolkit/extras/CUPTI/include" tests/harness/bench/gpu_kernels.c "$cupti" \
@@ -100,9 +76,6 @@ variant() { # variant FOLDER FILE.cu OPTIONS
         bash -c "$(sed "s|[^ ]*/$2\.o|$so.o|; s|-o lib/libxformer_cuda.so|-o $so|" <<<"$link")" && [ -f "$so" ])
     rm "$so.o"
 }
-for loss in "${losses[@]}"; do
-    variant "loss/$loss" loss.cu "-DXF_CUDA_LOSS_LOGITS=$((${loss%x*} * 37008)) -DXF_CUDA_LOSS_GATHER=${loss#*x}"
-done
 variant step/by_cuBLASLt gemm_cublaslt.cu -DXF_CUDA_STEP_PRODUCTS=0
 variant step/dependent_launch plugin.cu -DXF_CUDA_DEPENDENT_LAUNCH=1
 
@@ -114,35 +87,6 @@ for program in "$parts"/run/bin/* "$parts"/run/lib/*.so "$parts"/check/bin/*; do
 done
 find "$parts" -type f \( -path '*/bin/*' -o -name '*.so*' \) -exec strip {} +
 for part in run check; do tar -C "$parts" -c $part | xz -6 >"$folder/$part.tar.xz"; done
-
-collect() { # for a build there: Debian packages that a bare machine lacks, with relocatable .pc files
-    local packages=(libutf8proc-dev libutf8proc2 libmd-dev libmd0 rapidjson-dev libcmocka-dev libcmocka0 pkgconf-bin libpkgconf3)
-    local temporary file
-    temporary=$(mktemp -d)
-    chmod 755 "$temporary"
-    if ! (cd "$temporary" && apt-get -o APT::Sandbox::User=root download -q "${packages[@]}" >/dev/null 2>&1); then
-        rm -rf "$temporary"
-        echo "prepare.sh: apt-get could not fetch ${packages[*]}: no $folder/deps"
-        return
-    fi
-    for file in "$temporary"/*.deb; do dpkg -x "$file" "$temporary/root"; done
-    local from=$temporary/root/usr deps=$folder/deps
-    rm -rf "$deps"
-    mkdir -p "$deps"/{bin,lib,pkgconfig}
-    cp -r "$from/include" "$deps/"
-    # In Debian, /lib is a link to /usr/lib, but not every package knows this.
-    find "$temporary/root" -path '*/lib/*' \( -name 'lib*.so' -o -name 'lib*.so.*' \) -exec cp -P {} "$deps/lib/" \;
-    cp "$from/bin/pkgconf" "$deps/bin/"
-    find "$from" -name '*.pc' | while read -r file; do
-        # shellcheck disable=SC2016 # ${pcfiledir} is pkgconf's
-        sed -e 's|^prefix=.*||' -e 's|-L/usr/lib[^ ]*|-L${pcfiledir}/../lib|' -e 's|-I/usr/include|-I${pcfiledir}/../include|' \
-            -e 's|^libdir=.*|libdir=${pcfiledir}/../lib|' -e 's|^includedir=.*|includedir=${pcfiledir}/../include|' \
-            -e 's|^exec_prefix=.*||' "$file" >"$deps/pkgconfig/${file##*/}"
-    done
-    find "$deps/lib" -xtype l -delete
-    rm -rf "$temporary"
-}
-if command -v apt-get >/dev/null; then collect; fi
 
 if [ -n "$data" ]; then
     for pair in "en-de 37000 bpe" "en-fr 32000 wordpiece" "small 6000 bpe"; do

@@ -1,5 +1,5 @@
-# Selects the programs that tests/gpu.sh runs: the prepared ones, or those of a build on this machine. Sourced. Sets run
-# (the folder of xf_bench etc.), check (the folder of the tests), plugins, lib (searched for libraries), and tests.
+# Selects the programs that tests/gpu.sh runs: the prepared ones; in a dry run, those of a build. Sourced. Sets run (the
+# folder of xf_bench etc.), check (the folder of the tests), plugins, lib (searched for libraries), and tests.
 #
 # SPDX-License-Identifier: Apache-2.0
 stage_begin=$SECONDS stage_limit=300
@@ -39,13 +39,7 @@ else
         done
         [[ $(LD_LIBRARY_PATH=$state/run/lib "$state/run/bin/xf_bench" 2>&1) = *usage* ]]
     }
-    if ! starts; then
-        [ -n "$nvcc" ] ||
-            die 77 "$carry is missing or does not start here, and there is no nvcc; tests/gpu.sh --prepare elsewhere makes it"
-        result build programs note 0 "$carry is missing or does not start here: built here, from the time of the call"
-        XF_GPU_ARCH=$(sed 's/.*, //; s/[.]//; s/^\(9\|1[0-9]\)\([0-9]\)$/&a/' <<<"$gpu")-real \
-            attempt build prepare 300 tests/harness/gpu/prepare.sh "$carry" && starts || { write_page && die 1 "the build failed"; }
-    fi
+    starts || die 77 "$carry is missing or does not start here; tests/gpu.sh --prepare elsewhere makes it"
     run=$state/run/bin check=$state/check/bin plugins=$state/run/lib tests=$state/check/tests.txt
     lib=$state/run/lib:$state/check/lib$lib
     # Some tests read files of the folder in which they were built.

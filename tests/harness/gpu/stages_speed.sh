@@ -1,5 +1,5 @@
-# Stages of tests/gpu.sh that measure. Sourced. Numbers go to OUT/bench.tsv (gpu_bench.py), OUT/products.tsv and
-# OUT/kernels.tsv; gpu_report.py makes tables of them.
+# Stages of tests/gpu.sh that measure. Sourced. Numbers go to OUT/bench.tsv (gpu_bench.py) and OUT/kernels.tsv;
+# gpu_report.py makes tables of them.
 #
 # SPDX-License-Identifier: Apache-2.0
 tiny=()
@@ -10,17 +10,6 @@ gpu_bench() { # gpu_bench STAGE NAME SECONDS option...
     shift 3
     attempt "$stage" "$name" "$seconds" env "LD_LIBRARY_PATH=$XF_OTHERS_LIBRARY_PATH" "$python" tests/harness/bench/gpu_bench.py --xf-bench "$run/xf_bench" \
         --log "$out/bench.tsv" --seconds $((seconds - 5)) "${tiny[@]}" "$@"
-}
-
-stage_products() {
-    local program=$check/gpu_products options=()
-    if [ $dry = 1 ]; then program=$check/gpu_products_dry options=(--divide 256); fi
-    if [ ! -x "$program" ]; then
-        result products gpu_products note 0 "was not built, for want of cublasLt.h"
-        return
-    fi
-    must='best' attempt products gpu_products 50 "$program" "${options[@]}"
-    grep -P '^product\t' "$(log_of gpu_products)" >"$out/products.tsv"
 }
 
 # A fault of the GPU ends a process permanently: a restarted process skips the measurements that had begun.
@@ -61,19 +50,6 @@ stage_kernels() {
             result kernels "CUPTI, $case" note 0 "told of no kernel"
         fi
     done
-}
-
-stage_loss() {
-    local folder=$check/../loss
-    if [ $dry = 1 ]; then
-        folder=$work/loss
-        mkdir -p "$folder/256x8192" && ln -sf "$plugins/libxformer_cuda.so" "$folder/256x8192/"
-    fi
-    if [ ! -d "$folder" ]; then
-        result loss plugins note 0 "were not built"
-        return
-    fi
-    gpu_bench loss "sizes of its pieces" 60 --no-torch --loss "$folder"
 }
 
 stage_batches() {

@@ -37,8 +37,6 @@ public:
 
     // Called after some bytes were sent or received. For tests that interrupt an exchange.
     std::function<void()> moved;
-    // Seconds to wait before sending, to simulate latency.
-    double delay = 0;
 
     // Valid while this object exists.
     xf_comm table() {
@@ -79,14 +77,13 @@ private:
     }
 
     int32_t exchange(double timeout, xf_error *err) {
-        const double began = now(), end = began + timeout;
+        const double end = now() + timeout;
         for (;;) {
             const double time = now();
-            const bool held = time < began + delay;
             std::vector<pollfd> waits;
             std::vector<size_t> peers;
             for (size_t peer = 0; peer < ends_.size(); ++peer) {
-                const int events = (out_[peer].empty() || held ? 0 : POLLOUT) | (in_[peer].empty() ? 0 : POLLIN);
+                const int events = (out_[peer].empty() ? 0 : POLLOUT) | (in_[peer].empty() ? 0 : POLLIN);
                 if (out_[peer].empty() && in_[peer].empty()) continue;
                 if (ends_[peer] < 0) return lost(err, peer, "was given up");
                 waits.push_back({ends_[peer], static_cast<short>(events), 0});
@@ -94,19 +91,19 @@ private:
             }
             if (waits.empty()) return XF_OK;
             if (time >= end) return lost(err, peers[0], "was silent");
-            const double left = std::min(end, held ? began + delay : end) - time;
+            const double left = end - time;
             const timespec pause = {static_cast<time_t>(left),
                                     static_cast<long>((left - static_cast<double>(static_cast<time_t>(left))) * 1e9)};
             if (ppoll(waits.data(), waits.size(), &pause, nullptr) < 0 && errno != EINTR)
                 return lost(err, peers[0], "can't be waited for");
             for (size_t i = 0; i < waits.size(); ++i)
-                if (waits[i].revents != 0 && !move(peers[i], held)) return lost(err, peers[i], "is gone");
+                if (waits[i].revents != 0 && !move(peers[i])) return lost(err, peers[i], "is gone");
         }
     }
 
     // Transfers as much as possible without blocking. Returns false if the peer has closed the connection.
-    bool move(size_t peer, bool held) {
-        while (!held && !out_[peer].empty()) {
+    bool move(size_t peer) {
+        while (!out_[peer].empty()) {
             const ssize_t sent = send(ends_[peer], out_[peer].front().data, out_[peer].front().size, MSG_NOSIGNAL);
             if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
             if (sent <= 0) break;
