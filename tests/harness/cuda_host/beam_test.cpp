@@ -2,93 +2,25 @@
 // continuations: random ones, ones full of ties, rows where nothing is possible, and sentences that come and go.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <random>
 #include <vector>
 
-#include "backend/plugin_abi.h"
+#include "cuda_host/device_fixture.hpp"
 #include "decode/beam.h"
-#include "support/test.hpp"
 
 namespace {
 
 constexpr int32_t kEnd = xf::BeamOptions().end_token;
 
+using namespace xf_test;
 using xf::BeamSearch;
 using xf::Hypothesis;
 using Random = std::mt19937_64;
 
 int64_t below(Random &random, int64_t bound) { return static_cast<int64_t>(random() % static_cast<uint64_t>(bound)); }
-
-struct Plugin {
-    xf_host_v1 host{};
-    xf_error err{};
-    const xf_backend_v1 *table = nullptr;
-    xf_device *device = nullptr;
-    xf_stream *stream = nullptr;
-
-    Plugin() {
-        host.size = sizeof host;
-        host.abi = XF_PLUGIN_ABI;
-        host.parallel = [](void *, int64_t tasks, void (*body)(void *, int64_t, int32_t), void *arg) {
-            for (int64_t task = 0; task < tasks; ++task) body(arg, task, 0);
-        };
-        host.workers = [](void *) { return 1; };
-        host.alloc = [](void *, size_t bytes) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); };
-        host.free = [](void *, void *ptr, size_t) { std::free(ptr); };
-        host.account = [](void *, int64_t) { return 1; };
-        host.log = [](void *, int32_t, const char *, const char *) {};
-        host.isa = "auto";
-        void *handle = dlopen(XF_TEST_CUDA_HOST, RTLD_NOW | RTLD_LOCAL);
-        if (!handle) xf::fail(XF_ERROR_NOT_FOUND, "%s", dlerror());
-        const auto set = reinterpret_cast<void (*)(const char *, int64_t)>(dlsym(handle, "xf_cuda_host_set"));
-        set("seed", 20240607);  // threads and blocks in no order
-        table = reinterpret_cast<xf_plugin_init_fn>(dlsym(handle, XF_PLUGIN_INIT_NAME))(XF_PLUGIN_ABI, &err);
-        if (!table) xf::fail(XF_ERROR_BACKEND, "%s", err.message);
-        require(table->device_open(&host, 0, &device, &err));
-        require(table->stream_create(device, XF_FP32, &stream, &err));
-    }
-    ~Plugin() {
-        table->stream_free(stream);
-        table->device_close(device);
-    }
-    void require(int32_t status) {
-        if (status != XF_OK) xf::fail(static_cast<xf_status>(status), "%s", err.message);
-    }
-    void step(const xf_beam_step &args) { require(table->beam_step(stream, &args, &err)); }
-};
-
-// Device memory with a copy of it on the host.
-template <class T>
-struct Array {
-    Plugin &plugin_;
-    size_t bytes_;
-    std::vector<T> host;
-    T *ptr = nullptr;
-
-    Array(Plugin &plugin, size_t count, T value = T())
-        : plugin_(plugin), bytes_(count * sizeof(T)), host(count, value) {
-        void *memory = nullptr;
-        plugin.require(plugin.table->mem_alloc(plugin.device, bytes_, &memory, &plugin.err));
-        ptr = static_cast<T *>(memory);
-        upload();
-    }
-    ~Array() { plugin_.table->mem_free(plugin_.device, ptr, bytes_); }
-    Array(const Array &) = delete;
-    Array &operator=(const Array &) = delete;
-    void upload() {
-        plugin_.require(plugin_.table->mem_upload(plugin_.stream, ptr, host.data(), bytes_, &plugin_.err));
-    }
-    void download() {
-        plugin_.require(plugin_.table->mem_download(plugin_.stream, host.data(), ptr, bytes_, &plugin_.err));
-    }
-    const T &operator[](int64_t i) const { return host[static_cast<size_t>(i)]; }
-};
 
 struct Setup {
     int64_t sentences, beam, n_best, k;
@@ -119,8 +51,8 @@ void make_list(Random &random, const Setup &setup, float *values, int32_t *ids) 
 
 class Comparison {
 public:
-    Comparison(Plugin &plugin, const Setup &setup)
-        : plugin_(plugin), s_(setup), random_(setup.seed), slots_(setup.sentences * setup.beam) {
+    Comparison(Session &session, const Setup &setup)
+        : session_(session), s_(setup), random_(setup.seed), slots_(setup.sentences * setup.beam) {
         const auto n = static_cast<size_t>(s_.sentences);
         for (int64_t s = 0; s < s_.sentences; ++s) {
             limit_.host[static_cast<size_t>(s)] = static_cast<int32_t>(1 + below(random_, kSteps));
@@ -159,11 +91,16 @@ public:
 private:
     static constexpr int64_t kSteps = 14;
 
+    void step(const xf_beam_step &args) {
+        xf_error err{};
+        CHECK_EQ(table().beam_step(session_.stream, &args, &err) == XF_OK ? "" : std::string(err.message), "");
+    }
+
     void advance(const std::vector<int32_t> &active) {
         const auto rows = static_cast<size_t>(s_.beam) * active.size(), k = static_cast<size_t>(s_.k);
-        Array<int32_t> which(plugin_, active.size()), ids(plugin_, rows * k, -7), tokens(plugin_, rows, -7);
-        Array<int32_t> steps(plugin_, rows, -7), remaining(plugin_, 1, -7);
-        Array<float> values(plugin_, rows * k, std::numeric_limits<float>::quiet_NaN());
+        Array<int32_t> which(session_, active.size()), ids(session_, rows * k, -7), tokens(session_, rows, -7);
+        Array<int32_t> steps(session_, rows, -7), remaining(session_, 1, -7);
+        Array<float> values(session_, rows * k, std::numeric_limits<float>::quiet_NaN());
         which.host = active;
         which.upload();
         for (size_t a = 0; a < active.size(); ++a) {
@@ -178,38 +115,38 @@ private:
         }
         values.upload();
         ids.upload();
-        plugin_.step({static_cast<int64_t>(active.size()),
-                      s_.sentences,
-                      s_.beam,
-                      s_.n_best,
-                      s_.k,
-                      kEnd,
-                      kSteps,
-                      which.ptr,
-                      values.ptr,
-                      ids.ptr,
-                      penalty_.ptr,
-                      limit_.ptr,
-                      first_cell_.ptr,
-                      length_.ptr,
-                      live_.ptr,
-                      done_.ptr,
-                      logp_.ptr,
-                      cells_.ptr,
-                      token_.ptr,
-                      parent_.ptr,
-                      value_.ptr,
-                      finished_.ptr,
-                      finished_count_.ptr,
-                      tokens.ptr,
-                      steps.ptr,
-                      remaining.ptr});
+        step({static_cast<int64_t>(active.size()),
+              s_.sentences,
+              s_.beam,
+              s_.n_best,
+              s_.k,
+              kEnd,
+              kSteps,
+              which.ptr,
+              values.ptr,
+              ids.ptr,
+              penalty_.ptr,
+              limit_.ptr,
+              first_cell_.ptr,
+              length_.ptr,
+              live_.ptr,
+              done_.ptr,
+              logp_.ptr,
+              cells_.ptr,
+              token_.ptr,
+              parent_.ptr,
+              value_.ptr,
+              finished_.ptr,
+              finished_count_.ptr,
+              tokens.ptr,
+              steps.ptr,
+              remaining.ptr});
         for (Array<int32_t> *array :
              {&length_, &live_, &done_, &cells_, &token_, &parent_, &finished_count_, &tokens, &steps, &remaining})
-            array->download();
-        logp_.download();
-        value_.download();
-        finished_.download();
+            array->read();
+        logp_.read();
+        value_.read();
+        finished_.read();
         int32_t left = 0;
         for (size_t a = 0; a < active.size(); ++a) left += active[a] >= 0 && done_[active[a]] == 0;
         CHECK_EQ(remaining[0], left);
@@ -295,35 +232,37 @@ private:
         }
     }
 
-    Plugin &plugin_;
+    Session &session_;
     Setup s_;
     Random random_;
     int64_t slots_;
     std::vector<BeamSearch> searches_;
     std::vector<std::vector<std::vector<int32_t>>> lines_;  // [sentence][live][step]
     size_t n_ = static_cast<size_t>(s_.sentences), m_ = static_cast<size_t>(slots_);
-    Array<int32_t> limit_{plugin_, n_}, length_{plugin_, n_}, live_{plugin_, n_}, done_{plugin_, n_};
-    Array<double> penalty_{plugin_, kSteps + 1}, logp_{plugin_, m_};
-    Array<int32_t> first_cell_{plugin_, n_}, cells_{plugin_, m_ *kSteps, -1}, token_{plugin_, m_ *kSteps, -1},
-        parent_{plugin_, m_ *kSteps, -1};
-    Array<float> value_{plugin_, m_ *kSteps, 1};
-    Array<xf_beam_finished> finished_{plugin_, n_ *static_cast<size_t>(s_.n_best)};
-    Array<int32_t> finished_count_{plugin_, n_};
+    Array<int32_t> limit_{session_, n_}, length_{session_, n_}, live_{session_, n_}, done_{session_, n_};
+    Array<double> penalty_{session_, kSteps + 1}, logp_{session_, m_};
+    Array<int32_t> first_cell_{session_, n_}, cells_{session_, m_ *kSteps, -1}, token_{session_, m_ *kSteps, -1},
+        parent_{session_, m_ *kSteps, -1};
+    Array<float> value_{session_, m_ *kSteps, 1};
+    Array<xf_beam_finished> finished_{session_, n_ *static_cast<size_t>(s_.n_best)};
+    Array<int32_t> finished_count_{session_, n_};
 
 public:
     int ends_ = 0;
 };
 
 void compare(const std::vector<int64_t> &beams, int seeds) {
-    Plugin plugin;
+    const Control order("seed", 20240607, 1);  // threads and blocks in no order
+    Host host;
+    Session session(host);
     int ends = 0;
     for (const int64_t beam : beams)
         for (const bool ties : {false, true})
             for (uint64_t seed = 0; seed < static_cast<uint64_t>(seeds); ++seed) {
                 Random random(seed + 1000 * static_cast<uint64_t>(beam));
                 const int64_t wide = beam == 1 ? 1 : 2 * beam, k = seed % 3 == 2 ? 1 + below(random, wide) : wide;
-                Comparison comparison(plugin, {seed % 4 == 0 ? 1 : 5, beam, 1 + below(random, beam), k,
-                                               seed % 2 ? 0.6 : static_cast<double>(seed % 3), ties, random()});
+                Comparison comparison(session, {seed % 4 == 0 ? 1 : 5, beam, 1 + below(random, beam), k,
+                                                seed % 2 ? 0.6 : static_cast<double>(seed % 3), ties, random()});
                 comparison.run();
                 ends += comparison.ends_;
             }
@@ -336,19 +275,22 @@ XF_TEST(beams_that_exceed_shared_memory_match_the_core) { compare({70}, 2); }
 
 // Shared memory grows with the beam, past what a kernel has without asking, where its static arrays count too.
 XF_TEST(every_beam_can_be_launched) {
-    Plugin plugin;
+    Host host;
+    Session session(host);
     constexpr int64_t kMost = 1024;  // of the option decode.beam
-    Array<int32_t> nobody(plugin, 1, -1), tokens(plugin, kMost, -7), steps(plugin, kMost, -7), remaining(plugin, 1, -7);
+    Array<int32_t> nobody(session, 1, -1), tokens(session, kMost, -7), steps(session, kMost, -7),
+        remaining(session, 1, -7);
     for (int64_t beam = 1; beam <= kMost; ++beam) {
         xf_beam_step args{};
         args.active_count = args.sentences = args.n_best = args.k = args.ld_cells = 1;
         args.beam = beam;
         args.active = nobody.ptr;
         args.tokens = tokens.ptr, args.steps = steps.ptr, args.remaining = remaining.ptr;
-        const int32_t status = plugin.table->beam_step(plugin.stream, &args, &plugin.err);
-        if (status != XF_OK) CHECK_EQ("beam " + std::to_string(beam) + ": " + plugin.err.message, "");
+        xf_error err{};
+        if (table().beam_step(session.stream, &args, &err) != XF_OK)
+            CHECK_EQ("beam " + std::to_string(beam) + ": " + err.message, "");
     }
-    for (Array<int32_t> *array : {&tokens, &steps, &remaining}) array->download();
+    for (Array<int32_t> *array : {&tokens, &steps, &remaining}) array->read();
     CHECK(tokens.host == std::vector<int32_t>(kMost, 0) && steps.host == tokens.host);
     CHECK_EQ(remaining[0], 0);
 }

@@ -59,7 +59,6 @@ constexpr Entry kEntries[] = {
     {"live_events", &Controls::live_events},
     {"launches", &Controls::launches},
     {"graph_launches", &Controls::graph_launches},
-    {"switches", &Controls::switches},
     {"waits", &Controls::waits},
 };
 
@@ -153,14 +152,9 @@ const char *cudaGetErrorString(cudaError_t code) {
     return "unrecognized error code";
 }
 
-cudaError_t cudaPeekAtLastError() {
-    const auto held = lock();
-    if (sticky != cudaSuccess) return sticky;
-    return static_cast<cudaError_t>(per_thread.get() & 0xFFFF);
-}
-
 cudaError_t cudaGetLastError() {
-    const cudaError_t code = cudaPeekAtLastError();
+    const auto held = lock();
+    const cudaError_t code = sticky != cudaSuccess ? sticky : static_cast<cudaError_t>(per_thread.get() & 0xFFFF);
     per_thread.set(per_thread.get() & ~uintptr_t{0xFFFF});
     return code;
 }
@@ -171,12 +165,6 @@ cudaError_t cudaGetDeviceCount(int *count) {
     if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
     *count = static_cast<int>(controls.devices);
     return cudaSuccess;
-}
-
-cudaError_t cudaGetDevice(int *device) {
-    const auto held = lock();
-    *device = current_device();
-    return failed(usable());
 }
 
 cudaError_t cudaSetDevice(int device) {
@@ -200,92 +188,23 @@ extern "C" int cuCtxSetCurrent(CUctx_st *context) {
     return 0;
 }
 
-cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
     const auto held = lock();
     if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
     if (device < 0 || device >= controls.devices) return failed(cudaErrorInvalidDevice);
-    switch (attribute) {
-        case cudaDevAttrMaxThreadsPerBlock:
-            *value = 1024;
-            return cudaSuccess;
-        case cudaDevAttrMaxSharedMemoryPerBlock:
-            *value = 48 << 10;
-            return cudaSuccess;
-        case cudaDevAttrWarpSize:
-            *value = 32;
-            return cudaSuccess;
-        case cudaDevAttrMaxRegistersPerBlock:
-            *value = 65536;
-            return cudaSuccess;
-        case cudaDevAttrMultiProcessorCount:
-            *value = static_cast<int>(controls.multiprocessors);
-            return cudaSuccess;
-        case cudaDevAttrL2CacheSize:
-            *value = 50 << 20;
-            return cudaSuccess;
-        case cudaDevAttrMaxThreadsPerMultiProcessor:
-            *value = 2048;
-            return cudaSuccess;
-        case cudaDevAttrComputeCapabilityMajor:
-            *value = static_cast<int>(controls.capability / 10);
-            return cudaSuccess;
-        case cudaDevAttrComputeCapabilityMinor:
-            *value = static_cast<int>(controls.capability % 10);
-            return cudaSuccess;
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-            *value = static_cast<int>(controls.shared_per_block) + 1024;
-            return cudaSuccess;
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-            *value = static_cast<int>(controls.shared_per_block);
-            return cudaSuccess;
-    }
-    return failed(cudaErrorInvalidValue);
-}
-
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
-    const auto attribute = [&](cudaDeviceAttr name) {
-        int value = 0;
-        cudaDeviceGetAttribute(&value, name, device);
-        return value;
-    };
-    int multiprocessors;
-    if (const cudaError_t code = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-        code != cudaSuccess)
-        return code;
     *properties = {};
     std::snprintf(properties->name, sizeof properties->name, "Emulated CUDA device");
-    properties->totalGlobalMem = static_cast<size_t>(xf_cuda_host_get("memory_bytes"));
-    properties->sharedMemPerBlock = 48 << 10;
-    properties->sharedMemPerMultiprocessor =
-        static_cast<size_t>(attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor));
-    properties->sharedMemPerBlockOptin = static_cast<size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
-    properties->regsPerBlock = attribute(cudaDevAttrMaxRegistersPerBlock);
-    properties->warpSize = 32;
-    properties->maxThreadsPerBlock = attribute(cudaDevAttrMaxThreadsPerBlock);
-    properties->maxThreadsPerMultiProcessor = attribute(cudaDevAttrMaxThreadsPerMultiProcessor);
-    properties->multiProcessorCount = multiprocessors;
-    properties->major = attribute(cudaDevAttrComputeCapabilityMajor);
-    properties->minor = attribute(cudaDevAttrComputeCapabilityMinor);
-    properties->l2CacheSize = attribute(cudaDevAttrL2CacheSize);
+    properties->totalGlobalMem = static_cast<size_t>(controls.memory_bytes);
+    properties->sharedMemPerBlockOptin = static_cast<size_t>(controls.shared_per_block);
+    properties->multiProcessorCount = static_cast<int>(controls.multiprocessors);
+    properties->major = static_cast<int>(controls.capability / 10);
+    properties->minor = static_cast<int>(controls.capability % 10);
     return cudaSuccess;
 }
 
-// Known without a device; 0 without a driver.
-cudaError_t cudaDriverGetVersion(int *version) {
-    const auto held = lock();
-    *version = controls.devices == -cudaErrorInsufficientDriver ? 0 : 13000;
-    return cudaSuccess;
-}
-
-cudaError_t cudaRuntimeGetVersion(int *version) {
-    *version = 13000;
-    return cudaSuccess;
-}
-
-cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value) {
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int value) {
     const auto held = lock();
     if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
-    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
     if (value < 0 || value > controls.shared_per_block) return failed(cudaErrorInvalidValue);
     opted[kernel] = static_cast<size_t>(value);
     return cudaSuccess;

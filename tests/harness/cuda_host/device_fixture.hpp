@@ -4,111 +4,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <dlfcn.h>
-
-#include <cstdlib>
-#include <map>
-#include <mutex>
-#include <string>
 #include <vector>
 
-#include "backend/plugin_abi.h"
-#include "support/test.hpp"
+#include "cuda_host/counting_host.hpp"
+#include "cuda_host/emulated.hpp"
 
 namespace xf_test {
 
-struct Plugin {
-    const xf_backend_v1 *table;
-    int64_t (*get)(const char *);
-    void (*set)(const char *, int64_t);
-};
-
-inline const Plugin &plugin() {
-    static const Plugin loaded = [] {
-        void *file = dlopen(XF_TEST_CUDA_HOST, RTLD_NOW | RTLD_LOCAL);
-        XF_CHECK(file != nullptr, XF_ERROR_NOT_FOUND, "%s", dlerror());
-        const auto init = reinterpret_cast<xf_plugin_init_fn>(dlsym(file, XF_PLUGIN_INIT_NAME));
-        Plugin result{};
-        result.get = reinterpret_cast<decltype(result.get)>(dlsym(file, "xf_cuda_host_get"));
-        result.set = reinterpret_cast<decltype(result.set)>(dlsym(file, "xf_cuda_host_set"));
-        XF_CHECK(init && result.get && result.set, XF_ERROR_BACKEND, "the emulated plugin lacks an export");
+inline const xf_backend_v1 &table() {
+    static const xf_backend_v1 *const loaded = [] {
+        const auto init = control<xf_plugin_init_fn>(XF_PLUGIN_INIT_NAME);
         xf_error err{};
         XF_CHECK(init(XF_PLUGIN_ABI - 1, &err) == nullptr && err.status == XF_ERROR_VERSION, XF_ERROR_BACKEND,
                  "the plugin serves another ABI");
-        result.table = init(XF_PLUGIN_ABI, &err);
-        XF_CHECK(result.table != nullptr, XF_ERROR_BACKEND, "%s", err.message);
-        return result;
+        const xf_backend_v1 *const made = init(XF_PLUGIN_ABI, &err);
+        XF_CHECK(made != nullptr, XF_ERROR_BACKEND, "%s", err.message);
+        return made;
     }();
-    return loaded;
+    return *loaded;
 }
-inline const xf_backend_v1 &table() { return *plugin().table; }
-inline int64_t get(const char *name) { return plugin().get(name); }
 
 // A control that is put back at the end of the test.
 struct Control {
-    Control(const char *name, int64_t value, int64_t after) : name_(name), after_(after) { plugin().set(name, value); }
-    ~Control() { plugin().set(name_, after_); }
+    Control(const char *name, int64_t value, int64_t after) : name_(name), after_(after) { set(name, value); }
+    ~Control() { set(name_, after_); }
     const char *name_;
     int64_t after_;
 };
 
-// A host that knows what it gave, and can refuse.
-struct Host {
-    Host() {
-        table.size = sizeof table;
-        table.abi = XF_PLUGIN_ABI;
-        table.user = this;
-        table.parallel = [](void *, int64_t tasks, void (*body)(void *, int64_t, int32_t), void *arg) {
-            for (int64_t i = 0; i < tasks; ++i) body(arg, i, 0);
-        };
-        table.workers = [](void *) -> int32_t { return 1; };
-        table.alloc = [](void *user, size_t bytes) -> void * {
-            Host &host = *static_cast<Host *>(user);
-            const std::lock_guard<std::mutex> guard(host.lock);
-            if (host.allocs_left == 0) return nullptr;
-            if (host.allocs_left > 0) --host.allocs_left;
-            void *ptr = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-            host.live[ptr] = bytes;
-            return ptr;
-        };
-        table.free = [](void *user, void *ptr, size_t bytes) {
-            Host &host = *static_cast<Host *>(user);
-            const std::lock_guard<std::mutex> guard(host.lock);
-            host.wrong = host.wrong || host.live.count(ptr) == 0 || host.live[ptr] != bytes;
-            host.live.erase(ptr);
-            std::free(ptr);
-        };
-        table.account = [](void *user, int64_t bytes) -> int32_t {
-            Host &host = *static_cast<Host *>(user);
-            const std::lock_guard<std::mutex> guard(host.lock);
-            if (bytes > 0 && (host.accounts_left == 0 || host.held + bytes > host.budget)) return 0;
-            if (bytes > 0 && host.accounts_left > 0) --host.accounts_left;
-            host.held += bytes;
-            return 1;
-        };
-        table.log = [](void *, int32_t, const char *, const char *) {};
-        table.isa = "auto";
+struct Host : CountingHost {
+    // Nor has the GPU any allocations.
+    void check_empty() const {
+        check_given_back();
+        check_nothing_lives("at the end");
     }
-    // All memory was freed with the right sizes, and the GPU has no allocations.
-    void check_empty() {
-        CHECK(live.empty());
-        CHECK(!wrong);
-        CHECK_EQ(held, 0);
-        for (const char *name : {"live_bytes", "live_allocations", "live_pinned", "live_streams", "live_graphs"})
-            CHECK_EQ(std::string(name) + ' ' + std::to_string(get(name)), std::string(name) + " 0");
-    }
-
-    xf_host_v1 table{};
-    std::mutex lock;
-    std::map<void *, size_t> live;
-    bool wrong = false;
-    int64_t allocs_left = -1, accounts_left = -1, held = 0, budget = INT64_MAX;
 };
 
 struct Session {
     explicit Session(Host &host, uint32_t dtype = XF_FP32, int32_t index = 0) {
         xf_error err{};
-        XF_CHECK(table().device_open(&host.table, index, &device, &err) == XF_OK, XF_ERROR_BACKEND, "%s", err.message);
+        XF_CHECK(table().device_open(&host.callbacks, index, &device, &err) == XF_OK, XF_ERROR_BACKEND, "%s",
+                 err.message);
         XF_CHECK(table().stream_create(device, dtype, &stream, &err) == XF_OK, XF_ERROR_BACKEND, "%s", err.message);
     }
     ~Session() {
@@ -133,6 +69,32 @@ struct Session {
 
     xf_device *device = nullptr;
     xf_stream *stream = nullptr;
+};
+
+// Device memory of a session with a copy of it on the host.
+template <class T>
+struct Array {
+    Array(Session &s, const std::vector<T> &data) : host(data), bytes(data.size() * sizeof(T)), session_(s) {
+        ptr = static_cast<T *>(s.alloc(bytes));
+        upload();
+    }
+    Array(Session &s, size_t count, T value = T()) : Array(s, std::vector<T>(count, value)) {}
+    Array(const Array &) = delete;
+    Array &operator=(const Array &) = delete;
+    ~Array() { session_.free(ptr, bytes); }
+    void upload() { CHECK_EQ(table().mem_upload(session_.stream, ptr, host.data(), bytes, nullptr), int32_t{XF_OK}); }
+    const std::vector<T> &read() {
+        CHECK_EQ(table().mem_download(session_.stream, host.data(), ptr, bytes, nullptr), int32_t{XF_OK});
+        return host;
+    }
+    const T &operator[](int64_t i) const { return host[static_cast<size_t>(i)]; }
+
+    std::vector<T> host;
+    size_t bytes;
+    T *ptr;
+
+private:
+    Session &session_;
 };
 
 constexpr int64_t kSize = 8;  // a map of kSize x kSize numbers

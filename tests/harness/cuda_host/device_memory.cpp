@@ -106,12 +106,8 @@ cudaError_t copy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, 
     if (bytes == 0) return cudaSuccess;
     Kind to, from;
     if (!classify(dst, bytes, to) || !classify(src, bytes, from)) return cudaErrorInvalidValue;
-    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
-    if (kind != cudaMemcpyDefault) {
-        const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-        const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-        if (to_device != (to == Kind::device) || from_device != (from == Kind::device)) return cudaErrorInvalidValue;
-    }
+    if ((kind != cudaMemcpyDeviceToHost) != (to == Kind::device)) return cudaErrorInvalidValue;
+    if ((kind != cudaMemcpyHostToDevice) != (from == Kind::device)) return cudaErrorInvalidValue;
     if (to != Kind::pageable && from != Kind::pageable)
         return push_call(stream, [=] { std::memmove(dst, src, bytes); });
     if (capturing(stream)) return invalidate_capture(stream);
@@ -149,14 +145,6 @@ void guard() {
 }  // namespace cuda_host
 
 using namespace cuda_host;
-
-cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
-    const auto held = lock();
-    if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
-    *total = static_cast<size_t>(controls.memory_bytes);
-    *free = controls.live_bytes < controls.memory_bytes ? *total - static_cast<size_t>(controls.live_bytes) : 0;
-    return cudaSuccess;
-}
 
 cudaError_t cudaMalloc(void **ptr, size_t bytes) {
     const auto held = lock();
@@ -196,8 +184,6 @@ cudaError_t cudaHostAlloc(void **ptr, size_t bytes, unsigned int) {
     ++controls.live_pinned;
     return cudaSuccess;
 }
-
-cudaError_t cudaMallocHost(void **ptr, size_t bytes) { return cudaHostAlloc(ptr, bytes, cudaHostAllocDefault); }
 
 cudaError_t cudaFreeHost(void *ptr) {
     const auto held = lock();

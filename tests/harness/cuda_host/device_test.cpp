@@ -33,7 +33,7 @@ XF_TEST(a_missing_gpu_is_reported) {
         Host host;
         xf_device *device = nullptr;
         xf_error err{};
-        CHECK(table().device_open(&host.table, 0, &device, &err) < 0);
+        CHECK(table().device_open(&host.callbacks, 0, &device, &err) < 0);
         CHECK(device == nullptr);
         host.check_empty();
     }
@@ -56,7 +56,7 @@ XF_TEST(the_table_is_complete_and_has_a_version) {
         CHECK_EQ(table().stream_create(session.device, 7, &stream, &err), int32_t{XF_ERROR_UNSUPPORTED});
         CHECK(stream == nullptr);
         xf_device *second = nullptr;
-        CHECK_EQ(table().device_open(&host.table, 1, &second, &err), int32_t{XF_ERROR_NOT_FOUND});
+        CHECK_EQ(table().device_open(&host.callbacks, 1, &second, &err), int32_t{XF_ERROR_NOT_FOUND});
     }
     host.check_empty();
 }
@@ -104,7 +104,7 @@ int32_t work(Host &host, xf_error *err) {
     void *memory = nullptr;
     constexpr int64_t kRows = 600;
     const std::vector<float> data(weights_bytes(kRows) / sizeof(float), 1.0f);
-    int32_t status = table().device_open(&host.table, 0, &device, err);
+    int32_t status = table().device_open(&host.callbacks, 0, &device, err);
     if (status == XF_OK) status = table().stream_create(device, XF_FP32, &stream, err);
     if (status == XF_OK) status = table().mem_alloc(device, weights_bytes(kRows), &memory, err);
     if (status == XF_OK) status = table().mem_upload(stream, memory, data.data(), weights_bytes(kRows), err);
@@ -129,7 +129,7 @@ void check_each_failure(const std::function<void(Host &, int64_t)> &arrange, con
         arrange(host, n);
         xf_error err{};
         const int32_t status = work(host, &err);
-        plugin().set("malloc_fail_after", 0);
+        set("malloc_fail_after", 0);
         host.check_empty();
         if (status == XF_OK) {
             CHECK(n >= 2);
@@ -144,7 +144,7 @@ void check_each_failure(const std::function<void(Host &, int64_t)> &arrange, con
 }
 
 XF_TEST(each_allocation_may_fail_and_nothing_leaks) {
-    check_each_failure([](Host &, int64_t n) { plugin().set("malloc_fail_after", n + 1); }, "GPU");
+    check_each_failure([](Host &, int64_t n) { set("malloc_fail_after", n + 1); }, "GPU");
     check_each_failure([](Host &host, int64_t n) { host.allocs_left = n; }, "host");
     check_each_failure([](Host &host, int64_t n) { host.accounts_left = n; }, "budget");
 }
@@ -188,7 +188,7 @@ XF_TEST(a_fault_is_permanent_and_closing_is_safe) {
         const xf_linear_bwd_weights args = weights_args(static_cast<float *>(memory), 9);
         CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
         CHECK_EQ(table().stream_sync(session.stream, nullptr), int32_t{XF_OK});
-        plugin().set("launch_fault_after", 1);
+        set("launch_fault_after", 1);
         xf_error err{};
         int32_t status = table().linear_bwd_weights(session.stream, &args, &err);
         if (status == XF_OK) status = table().stream_sync(session.stream, &err);

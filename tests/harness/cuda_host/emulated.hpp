@@ -5,7 +5,9 @@
 
 #include <dlfcn.h>
 
-#include "nn/fixture.hpp"
+#include <string>
+
+#include "support/test.hpp"
 
 namespace xf_test {
 
@@ -23,9 +25,7 @@ inline void set(const char *name, int64_t value) {
 
 inline void check_nothing_lives(const std::string &when) {
     for (const char *what : {"live_allocations", "live_bytes", "live_pinned", "live_streams", "live_graphs"})
-        if (get(what) != 0)
-            record(__FILE__, __LINE__,
-                   xf::format("%s: %s is %lld", when.c_str(), what, static_cast<long long>(get(what))));
+        CHECK_EQ(when + ": " + what + ' ' + std::to_string(get(what)), when + ": " + what + " 0");
 }
 
 }  // namespace xf_test

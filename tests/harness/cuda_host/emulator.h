@@ -31,7 +31,7 @@ struct Controls {
     int64_t last_malloc_device = -1;
     int64_t live_bytes = 0, live_allocations = 0, live_pinned = 0, live_streams = 0, live_graphs = 0, live_events = 0;
     int64_t launches = 0;  // kernels and library tasks that ran
-    int64_t graph_launches = 0, switches = 0;
+    int64_t graph_launches = 0;
     int64_t waits = 0;  // for a stream
 };
 extern Controls controls;
@@ -67,7 +67,7 @@ cudaError_t push(cudaStream_t stream, Work work);  // queues, or adds to the cap
 void drain(cudaStream_t stream);
 void drain_all();
 bool capturing(cudaStream_t stream);
-// Returns the error of a call that is not allowed while this thread, or any thread in global mode, captures.
+// Returns the error of a call that is not allowed while this thread captures.
 cudaError_t refused_by_capture();
 cudaError_t invalidate_capture(cudaStream_t stream);
 

@@ -6,11 +6,11 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
 
+#include "counting_host.hpp"
 #include "device_buffer.hpp"
 #include "fake_cublaslt_control.h"
 #include "gemm.h"
@@ -35,53 +35,21 @@ inline fake_cublaslt::Library &fake() {
 inline const xf_backend_v1 &table() { return *xf_plugin_init(XF_PLUGIN_ABI, nullptr); }
 
 // A device on a host that counts. At the end everything must have been given back and no rule broken.
-struct Device {
-    Device() {
-        fake().forget();
-        host.size = sizeof host;
-        host.abi = XF_PLUGIN_ABI;
-        host.user = this;
-        host.alloc = [](void *user, size_t bytes) -> void * {
-            auto &self = *static_cast<Device *>(user);
-            if (self.allocs_left-- == 0) return nullptr;
-            self.host_bytes += static_cast<int64_t>(bytes);
-            return std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-        };
-        host.free = [](void *user, void *ptr, size_t bytes) {
-            static_cast<Device *>(user)->host_bytes -= static_cast<int64_t>(bytes);
-            std::free(ptr);
-        };
-        host.account = [](void *user, int64_t bytes) -> int32_t {
-            auto &self = *static_cast<Device *>(user);
-            if (bytes > 0 && self.held + bytes > self.budget) return 0;
-            self.held += bytes;
-            return 1;
-        };
-        host.log = [](void *user, int32_t level, const char *, const char *text) {
-            auto &self = *static_cast<Device *>(user);
-            CHECK_EQ(level, self.wanted_level);
-            ++self.logged;
-            self.said = text;
-        };
-        host.isa = "auto";
-    }
+struct Device : xf_test::CountingHost {
+    Device() { fake().forget(); }
     ~Device() {
         table().device_close(device);
-        CHECK_EQ(host_bytes, 0);
-        CHECK_EQ(held, 0);
+        check_given_back();
+        CHECK(logged == 0 || level == wanted_level);
         CHECK_EQ(fake().broken, std::string());
         CHECK_EQ(fake().live_handles, 0);
         CHECK_EQ(fake().live_descriptions, 0);
         fake().forget();
     }
-    int32_t open(xf_error *err) { return table().device_open(&host, 0, &device, err); }
+    int32_t open(xf_error *err) { return table().device_open(&callbacks, 0, &device, err); }
 
-    xf_host_v1 host{};
     xf_device *device = nullptr;
-    int64_t host_bytes = 0, held = 0, budget = INT64_MAX, allocs_left = -1;
-    int logged = 0;
     int32_t wanted_level = 2;  // of what is to be logged
-    std::string said;
 };
 
 struct Session : Device {

@@ -10,6 +10,7 @@
 
 #include "cuda_host/emulated.hpp"
 #include "data/batcher.h"
+#include "nn/fixture.hpp"
 
 namespace {
 

@@ -6,8 +6,6 @@
 using namespace cuda_host;
 
 struct CUevent_st {
-    bool timed;
-    bool captured;
     std::shared_ptr<Recorded> recorded;
 };
 
@@ -18,13 +16,11 @@ struct CUgraphExec_st {
     Nodes nodes;
 };
 
-cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int) {
     const auto held = lock();
     *event = nullptr;
     XF_CUDA_HOST_USABLE();
-    *event = new CUevent_st{(flags & cudaEventDisableTiming) == 0, false, nullptr};
+    *event = new CUevent_st{};
     ++controls.live_events;
     return cudaSuccess;
 }
@@ -34,41 +30,11 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
     XF_CUDA_HOST_USABLE();
     CUstream_st *stream = resolve(handle);
     if (stream == nullptr) return failed(cudaErrorInvalidResourceHandle);
-    event->captured = stream->capture == cudaStreamCaptureStatusActive;
-    if (event->captured) return cudaSuccess;
-    auto recorded = std::make_shared<Recorded>(Recorded{stream, false, {}});
-    const cudaError_t code = push(handle, make_work(make_task([recorded] {
-                                      recorded->done = true;
-                                      recorded->time = std::chrono::steady_clock::now();
-                                  })));
+    if (capturing(handle)) return failed(invalidate_capture(handle));  // forks of a capture are not emulated
+    auto recorded = std::make_shared<Recorded>(Recorded{stream, false});
+    const cudaError_t code = push(handle, make_work(make_task([recorded] { recorded->done = true; })));
     if (code == cudaSuccess) event->recorded = std::move(recorded);
     return failed(code);
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-    const auto held = lock();
-    XF_CUDA_HOST_USABLE();
-    if (event->captured) return failed(cudaErrorCapturedEvent);
-    if (event->recorded != nullptr) finish(*event->recorded);
-    return failed(usable());
-}
-
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-    const auto held = lock();
-    XF_CUDA_HOST_USABLE();
-    if (event->captured) return failed(cudaErrorCapturedEvent);
-    return event->recorded == nullptr || event->recorded->done ? cudaSuccess : cudaErrorNotReady;
-}
-
-cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
-    const auto held = lock();
-    XF_CUDA_HOST_USABLE();
-    if (start->captured || end->captured) return failed(cudaErrorCapturedEvent);
-    if (!start->timed || !end->timed || start->recorded == nullptr || end->recorded == nullptr)
-        return failed(cudaErrorInvalidResourceHandle);
-    if (!start->recorded->done || !end->recorded->done) return failed(cudaErrorNotReady);
-    *milliseconds = std::chrono::duration<float, std::milli>(end->recorded->time - start->recorded->time).count();
-    return cudaSuccess;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -78,13 +44,11 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
     return failed(usable());
 }
 
-// Within a capture only an event of the same stream can be waited for: forks of a capture are not emulated.
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned int) {
     const auto held = lock();
     XF_CUDA_HOST_USABLE();
     CUstream_st *stream = resolve(handle);
     if (stream == nullptr) return failed(cudaErrorInvalidResourceHandle);
-    if (event->captured) return failed(capturing(handle) ? cudaSuccess : cudaErrorNotSupported);
     if (capturing(handle)) {
         stream->capture = cudaStreamCaptureStatusInvalidated;
         return failed(cudaErrorStreamCaptureIsolation);
@@ -94,7 +58,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
     return failed(push(handle, make_work(make_task([recorded] { finish(*recorded); }))));
 }
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {
+cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode) {
     const auto held = lock();
     XF_CUDA_HOST_USABLE();
     CUstream_st *stream = resolve(handle);
@@ -102,7 +66,6 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
     if (handle == nullptr) return failed(cudaErrorStreamCaptureUnsupported);
     if (stream->capture != cudaStreamCaptureStatusNone) return failed(cudaErrorIllegalState);
     stream->capture = cudaStreamCaptureStatusActive;
-    stream->mode = mode;
     stream->owner = pthread_self();
     stream->nodes = std::make_shared<std::vector<Work>>();
     return cudaSuccess;
@@ -115,7 +78,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *graph) {
     if (stream == nullptr) return failed(cudaErrorInvalidResourceHandle);
     const cudaStreamCaptureStatus was = stream->capture;
     if (was == cudaStreamCaptureStatusNone) return failed(cudaErrorIllegalState);
-    if (stream->mode != cudaStreamCaptureModeRelaxed && !pthread_equal(stream->owner, pthread_self())) {
+    if (!pthread_equal(stream->owner, pthread_self())) {
         stream->capture = cudaStreamCaptureStatusInvalidated;
         return failed(cudaErrorStreamCaptureWrongThread);
     }
@@ -153,11 +116,6 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t 
     if (nodes != nullptr) return failed(cudaErrorNotSupported);
     *count = graph->nodes->size();
     return cudaSuccess;
-}
-
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
-    const auto held = lock();
-    return failed(usable());
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {

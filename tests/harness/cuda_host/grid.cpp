@@ -119,7 +119,6 @@ std::string situation() {
 }
 
 void resume(Fiber &from, Thread &to) {
-    ++controls.switches;
     current = &to;
     place.thread = to.index;
     switch_to(from, to.fiber);

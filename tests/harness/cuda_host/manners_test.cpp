@@ -34,7 +34,7 @@ void check_each_call(int32_t index, int64_t context) {
         const char *name;
         std::function<int32_t()> call;
     } calls[] = {
-        {"device_open", [&] { return table().device_open(&host.table, index, &device, &err); }},
+        {"device_open", [&] { return table().device_open(&host.callbacks, index, &device, &err); }},
         {"stream_create", [&] { return table().stream_create(device, XF_FP32, &stream, &err); }},
         {"mem_alloc", [&] { return table().mem_alloc(device, bytes, &memory, &err); }},
         {"mem_upload", [&] { return table().mem_upload(stream, memory, data.data(), bytes, &err); }},
@@ -74,10 +74,10 @@ XF_TEST(the_callers_device_stays_current) {
     CHECK_EQ(table().device_count(nullptr), 2);
     for (const int64_t context : {0, 1, 2})  // none, of the first GPU, of the second
         for (const int32_t index : {0, 1}) {
-            plugin().set("context", context);
+            set("context", context);
             check_each_call(index, context);
         }
-    plugin().set("context", 0);
+    set("context", 0);
 }
 
 XF_TEST(two_devices_work_at_the_same_time) {

@@ -11,24 +11,6 @@ namespace {
 
 using namespace xf_test;
 
-// Memory of a session as an array.
-template <class T>
-struct Array {
-    Array(Session &s, const std::vector<T> &data) : session(s), bytes(data.size() * sizeof(T)) {
-        ptr = static_cast<T *>(s.alloc(bytes));
-        CHECK_EQ(table().mem_upload(s.stream, ptr, data.data(), bytes, nullptr), int32_t{XF_OK});
-    }
-    ~Array() { session.free(ptr, bytes); }
-    std::vector<T> read() const {
-        std::vector<T> data(bytes / sizeof(T));
-        CHECK_EQ(table().mem_download(session.stream, data.data(), ptr, bytes, nullptr), int32_t{XF_OK});
-        return data;
-    }
-    Session &session;
-    size_t bytes;
-    T *ptr;
-};
-
 XF_TEST(losses_are_summed_in_fp64_over_batches) {
     Host host;
     {
@@ -40,8 +22,8 @@ XF_TEST(losses_are_summed_in_fp64_over_batches) {
                 loss[i] = 1.0f + static_cast<float>(i % 7) * 0x1p-23f, nll[i] = static_cast<float>(i) * 0.25f;
                 want[0] += double{loss[i]}, want[1] += double{nll[i]};
             }
-            const Array<float> l(session, loss), n(session, nll);
-            const Array<double> sums(session, {NAN, NAN, NAN, NAN});
+            Array<float> l(session, loss), n(session, nll);
+            Array<double> sums(session, {NAN, NAN, NAN, NAN});
             for (uint32_t batch = 0; batch < 3; ++batch) {
                 const xf_sum_losses args{static_cast<int64_t>(rows), l.ptr, n.ptr, sums.ptr, batch};
                 CHECK_EQ(table().sum_losses(session.stream, &args, nullptr), int32_t{XF_OK});
@@ -72,8 +54,8 @@ XF_TEST(the_gate_decides_as_the_host_does) {
             std::vector<float> grads(static_cast<size_t>(count));
             for (size_t i = 0; i < grads.size(); ++i) grads[i] = static_cast<float>(i % 100) / 7.0f - 5.0f;
             grads[0] = s.first;
-            const Array<float> g(session, grads);
-            const Array<double> sums(session, {0, 0, s.loss, 0}), verdict(session, {-1, -1, -1});
+            Array<float> g(session, grads);
+            Array<double> sums(session, {0, 0, s.loss, 0}), verdict(session, {-1, -1, -1});
             const xf_gate args{count, g.ptr, sums.ptr, s.scale, 1e36, s.clip_norm, verdict.ptr};
             CHECK_EQ(table().gate(session.stream, &args, nullptr), int32_t{XF_OK});
             double squares = 0;
@@ -88,9 +70,9 @@ XF_TEST(the_gate_decides_as_the_host_does) {
 
             // And adam obeys.
             const std::vector<float> ones(grads.size(), 1.0f);
-            const Array<float> p(session, ones), m(session, ones), v(session, ones), e(session, ones);
-            const Array<float> p2(session, ones), m2(session, ones), v2(session, ones), e2(session, ones);
-            const Array<float> g2(session, grads);
+            Array<float> p(session, ones), m(session, ones), v(session, ones), e(session, ones);
+            Array<float> p2(session, ones), m2(session, ones), v2(session, ones), e2(session, ones);
+            Array<float> g2(session, grads);
             xf_adam step{};
             step.n = count;
             step.params = p.ptr, step.grads = g.ptr, step.m = m.ptr, step.v = v.ptr, step.ema = e.ptr;
@@ -105,7 +87,7 @@ XF_TEST(the_gate_decides_as_the_host_does) {
                 CHECK_EQ(table().adam(session.stream, &step, nullptr), int32_t{XF_OK});
                 CHECK(p.read() != ones);
             }
-            const Array<float> *const pairs[][2] = {{&p, &p2}, {&m, &m2}, {&v, &v2}, {&e, &e2}};
+            Array<float> *const pairs[][2] = {{&p, &p2}, {&m, &m2}, {&v, &v2}, {&e, &e2}};
             for (const auto &[mine, theirs] : pairs) CHECK(mine->read() == theirs->read());
             const std::vector<float> left = g.read(), zero(grads.size(), 0.0f);
             CHECK(s.open ? left == zero : std::memcmp(left.data(), grads.data(), g.bytes) == 0);
@@ -122,7 +104,7 @@ XF_TEST(a_stream_waits_for_another_without_the_host) {
         CHECK_EQ(table().stream_create(session.device, XF_FP32, &second, nullptr), int32_t{XF_OK});
         constexpr size_t kBlock = size_t{4} << 20;  // page-locked memory of a stream's uploads
         const std::vector<float> old(kBlock / sizeof(float), 1.0f), fresh(old.size(), 2.0f);
-        const Array<float> from(session, old), to(session, fresh);
+        Array<float> from(session, old), to(session, fresh);
         const int64_t before = get("waits");
         CHECK_EQ(table().mem_copy(session.stream, to.ptr, from.ptr, to.bytes, nullptr), int32_t{XF_OK});
         CHECK_EQ(table().stream_wait(second, session.stream, nullptr), int32_t{XF_OK});

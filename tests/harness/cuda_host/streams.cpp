@@ -108,9 +108,8 @@ cudaError_t invalidate_capture(cudaStream_t stream) {
 cudaError_t refused_by_capture() {
     cudaError_t code = cudaSuccess;
     for (CUstream_st *stream : streams) {
-        if (stream->capture != cudaStreamCaptureStatusActive || stream->mode == cudaStreamCaptureModeRelaxed) continue;
-        if (stream->mode == cudaStreamCaptureModeThreadLocal && !pthread_equal(stream->owner, pthread_self())) continue;
-        code = invalidate_capture(stream);
+        if (stream->capture == cudaStreamCaptureStatusActive && pthread_equal(stream->owner, pthread_self()))
+            code = invalidate_capture(stream);
     }
     return code;
 }
@@ -122,18 +121,6 @@ cudaError_t push(cudaStream_t handle, Work work) {
     if (stream->capture == cudaStreamCaptureStatusActive) {
         stream->nodes->push_back(std::move(work));
         return cudaSuccess;
-    }
-    if (handle == nullptr) {
-        for (CUstream_st *other : streams) {
-            if (!other->blocking) continue;
-            if (other->capture == cudaStreamCaptureStatusActive) {
-                invalidate_capture(other);
-                return cudaErrorStreamCaptureImplicit;
-            }
-            drain_stream(*other);
-        }
-    } else if (stream->blocking) {
-        drain_stream(default_stream);
     }
     if (stream->queue.size() >= kMostQueued) drain_stream(*stream);
     stream->queue.push_back(std::move(work));
@@ -189,13 +176,12 @@ extern "C" int32_t xf_cuda_host_external(void *stream, int32_t (*poll)(void *arg
     return enqueue_external(static_cast<cudaStream_t>(stream), poll, arg);
 }
 
-cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags) {
+// Every stream is one that does not wait for the default stream.
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int) {
     const auto held = lock();
     *stream = nullptr;
     XF_CUDA_HOST_USABLE();
-    *stream = new CUstream_st{(flags & cudaStreamNonBlocking) == 0, current_device()};
+    *stream = new CUstream_st{current_device()};
     streams.push_back(*stream);
     ++controls.live_streams;
     return cudaSuccess;

@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 
-#include <chrono>
 #include <deque>
 
 #include "emulator.h"
@@ -14,12 +13,10 @@ using cuda_host::Work;
 
 using Nodes = std::shared_ptr<std::vector<Work>>;
 struct CUstream_st {
-    bool blocking = true;  // orders itself with the default stream
     int device = 0;
     std::deque<Work> queue{};
     int64_t asked = 0;  // cudaStreamQuery() since the last work came
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
     pthread_t owner{};
     Nodes nodes{};
 };
@@ -30,7 +27,6 @@ namespace cuda_host {
 struct Recorded {
     CUstream_st *stream;
     bool done = false;
-    std::chrono::steady_clock::time_point time{};
 };
 
 CUstream_st *resolve(cudaStream_t stream);  // NULL: there is none

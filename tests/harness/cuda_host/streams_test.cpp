@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <functional>
 #include <thread>
 
 #include "device_buffer.hpp"
@@ -71,91 +72,46 @@ XF_TEST(copies_of_pageable_memory_read_immediately) {
 XF_TEST(events_order_streams) {
     const Stream one, two;
     const Buffer<float> x(std::vector<float>(4, 1.0f));
-    cudaEvent_t start, end;
-    CHECK_EQ(cudaEventCreate(&start), cudaSuccess);
-    CHECK_EQ(cudaEventCreate(&end), cudaSuccess);
-    CHECK_EQ(cudaEventRecord(start, one.handle), cudaSuccess);
+    cudaEvent_t event;
+    CHECK_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
     CHECK_EQ(launch_add(one, x.ptr, 2), cudaSuccess);
-    CHECK_EQ(cudaEventRecord(end, one.handle), cudaSuccess);
+    CHECK_EQ(cudaEventRecord(event, one.handle), cudaSuccess);
     CHECK_EQ(launch_add(one, x.ptr, 100), cudaSuccess);
-    CHECK_EQ(cudaStreamWaitEvent(two.handle, end), cudaSuccess);
-    CHECK_EQ(cudaEventQuery(end), cudaErrorNotReady);
+    CHECK_EQ(cudaStreamWaitEvent(two.handle, event), cudaSuccess);
     CHECK_EQ(x.get(two)[0], 3.0f);
-    float milliseconds = -1;
-    CHECK_EQ(cudaEventSynchronize(end), cudaSuccess);
-    CHECK_EQ(cudaEventElapsedTime(&milliseconds, start, end), cudaSuccess);
-    CHECK(milliseconds >= 0);
     CHECK_EQ(x.get(one)[0], 103.0f);
-    CHECK_EQ(cudaEventDestroy(start), cudaSuccess);
-    CHECK_EQ(cudaEventDestroy(end), cudaSuccess);
+    CHECK_EQ(cudaEventDestroy(event), cudaSuccess);
     CHECK_EQ(xf_cuda_host_get("live_events"), 0);
-}
-
-XF_TEST(a_graph_repeats_the_captured_calls) {
-    const int64_t launches = xf_cuda_host_get("launches"), graph_launches = xf_cuda_host_get("graph_launches");
-    const Stream stream;
-    const Buffer<float> x(std::vector<float>(4, 1.0f)), y(4);
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    CHECK_EQ(cudaStreamBeginCapture(stream.handle, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-    CHECK_EQ(launch_add(stream, x.ptr, 2), cudaSuccess);
-    CHECK_EQ(cudaMemcpyAsync(y.ptr, x.ptr, 16, cudaMemcpyDeviceToDevice, stream.handle), cudaSuccess);
-    CHECK_EQ(cudaMemsetAsync(x.ptr + 3, 0, 4, stream.handle), cudaSuccess);
-    CHECK_EQ(cudaStreamEndCapture(stream.handle, &graph), cudaSuccess);
-    CHECK_EQ(cudaGraphInstantiate(&exec, graph), cudaSuccess);
-    CHECK_EQ(xf_cuda_host_get("live_graphs"), 2);
-    CHECK_EQ(cudaGraphDestroy(graph), cudaSuccess);
-    CHECK_EQ(x.get(stream)[0], 1.0f);
-    for (int i = 0; i < 3; ++i) CHECK_EQ(cudaGraphLaunch(exec, stream.handle), cudaSuccess);
-    CHECK_EQ(x.ptr[0], 1.0f);
-    CHECK_EQ(y.get(stream)[0], 7.0f);
-    CHECK_EQ(y.get(stream)[3], 2.0f);
-    CHECK_EQ(x.get(stream)[3], 0.0f);
-    CHECK_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
-    CHECK_EQ(xf_cuda_host_get("live_graphs"), 0);
-    CHECK_EQ(xf_cuda_host_get("launches") - launches, 3);
-    CHECK_EQ(xf_cuda_host_get("graph_launches") - graph_launches, 3);
 }
 
 XF_TEST(a_forbidden_call_ends_the_capture) {
     const Stream stream;
     const Buffer<float> x(std::vector<float>(4, 1.0f));
-    cudaGraph_t graph;
     std::vector<float> host(4, 1.0f);
-    const auto begin = [&](cudaStreamCaptureMode mode) {
-        CHECK_EQ(cudaStreamBeginCapture(stream.handle, mode), cudaSuccess);
-    };
-    const auto is_lost = [&] {
+    cudaGraph_t graph;
+    cudaEvent_t event;
+    void *more;
+    CHECK_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+    const std::function<cudaError_t()> forbidden[] = {
+        [&] { return stream.sync(); },
+        [&] { return cudaMemcpyAsync(x.ptr, host.data(), 16, cudaMemcpyHostToDevice, stream.handle); },
+        [&] { return cudaMemcpyAsync(host.data(), x.ptr, 16, cudaMemcpyDeviceToHost, stream.handle); },
+        [&] { return cudaEventRecord(event, stream.handle); }, [&] { return cudaMalloc(&more, 16); }};
+    const auto begin = [&] { return cudaStreamBeginCapture(stream.handle, cudaStreamCaptureModeThreadLocal); };
+    CHECK_EQ(cudaStreamEndCapture(stream.handle, &graph), cudaErrorIllegalState);
+    CHECK_EQ(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeThreadLocal), cudaErrorStreamCaptureUnsupported);
+    for (const auto &call : forbidden) {
+        CHECK_EQ(begin(), cudaSuccess);
+        CHECK_EQ(begin(), cudaErrorIllegalState);
+        CHECK_EQ(call(), cudaErrorStreamCaptureUnsupported);
         CHECK_EQ(launch_add(stream, x.ptr, 1), cudaErrorStreamCaptureInvalidated);
         CHECK_EQ(cudaStreamEndCapture(stream.handle, &graph), cudaErrorStreamCaptureInvalidated);
         CHECK(graph == nullptr);
         CHECK_EQ(launch_add(stream, x.ptr, 1), cudaSuccess);
         CHECK_EQ(stream.sync(), cudaSuccess);
-    };
-    CHECK_EQ(cudaStreamEndCapture(stream.handle, &graph), cudaErrorIllegalState);
-    CHECK_EQ(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeRelaxed), cudaErrorStreamCaptureUnsupported);
-    begin(cudaStreamCaptureModeRelaxed);
-    CHECK_EQ(cudaStreamBeginCapture(stream.handle, cudaStreamCaptureModeRelaxed), cudaErrorIllegalState);
-    CHECK_EQ(stream.sync(), cudaErrorStreamCaptureUnsupported);
-    is_lost();
-    begin(cudaStreamCaptureModeRelaxed);
-    CHECK_EQ(cudaMemcpyAsync(x.ptr, host.data(), 16, cudaMemcpyHostToDevice, stream.handle),
-             cudaErrorStreamCaptureUnsupported);
-    is_lost();
-    begin(cudaStreamCaptureModeRelaxed);
-    CHECK_EQ(cudaMemcpyAsync(host.data(), x.ptr, 16, cudaMemcpyDeviceToHost, stream.handle),
-             cudaErrorStreamCaptureUnsupported);
-    is_lost();
-    begin(cudaStreamCaptureModeGlobal);
-    void *more;
-    CHECK_EQ(cudaMalloc(&more, 16), cudaErrorStreamCaptureUnsupported);
-    is_lost();
-    begin(cudaStreamCaptureModeRelaxed);
-    CHECK_EQ(cudaMalloc(&more, 16), cudaSuccess);
-    CHECK_EQ(cudaStreamEndCapture(stream.handle, &graph), cudaSuccess);
-    CHECK_EQ(cudaGraphDestroy(graph), cudaSuccess);
-    CHECK_EQ(cudaFree(more), cudaSuccess);
-    begin(cudaStreamCaptureModeThreadLocal);
+    }
+    CHECK_EQ(cudaEventDestroy(event), cudaSuccess);
+    CHECK_EQ(begin(), cudaSuccess);
     std::thread([&] {
         CHECK_EQ(cudaMalloc(&more, 16), cudaSuccess);
         CHECK_EQ(cudaFree(more), cudaSuccess);
@@ -177,80 +133,12 @@ XF_TEST(memory_is_limited_and_counted_and_filled_with_nan) {
     CHECK_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
     CHECK_EQ(cudaGetLastError(), cudaSuccess);
     CHECK_EQ(cudaMalloc(&two, 400), cudaSuccess);
-    size_t left, total;
-    CHECK_EQ(cudaMemGetInfo(&left, &total), cudaSuccess);
-    CHECK_EQ(left, size_t{0});
-    CHECK_EQ(total, size_t{1000});
     CHECK_EQ(xf_cuda_host_get("live_allocations"), 2);
     CHECK_EQ(cudaFree(one), cudaSuccess);
     CHECK_EQ(cudaFree(nullptr), cudaSuccess);
     CHECK_EQ(cudaFree(two + 1), cudaErrorInvalidValue);
     CHECK_EQ(cudaFree(two), cudaSuccess);
     CHECK_EQ(xf_cuda_host_get("live_bytes"), 0);
-    xf_cuda_host_set("malloc_fail_after", 2);
-    CHECK_EQ(cudaMalloc(&one, 4), cudaSuccess);
-    CHECK_EQ(cudaMalloc(&two, 4), cudaErrorMemoryAllocation);
-    CHECK_EQ(cudaMalloc(&two, 4), cudaSuccess);
-    CHECK_EQ(cudaFree(one), cudaSuccess);
-    CHECK_EQ(cudaFree(two), cudaSuccess);
-    CHECK_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
-    void *pinned;
-    CHECK_EQ(cudaHostAlloc(&pinned, 4096, cudaHostAllocDefault), cudaSuccess);
-    CHECK_EQ(xf_cuda_host_get("live_pinned"), 1);
-    CHECK_EQ(cudaFreeHost(pinned), cudaSuccess);
-    CHECK_EQ(xf_cuda_host_get("live_pinned"), 0);
-}
-
-XF_TEST(a_fault_is_permanent) {
-    const Faults faults;
-    const int64_t streams = xf_cuda_host_get("live_streams");
-    {
-        const Stream stream;
-        const Buffer<float> x(std::vector<float>(4, 1.0f));
-        xf_cuda_host_set("launch_fault_after", 2);
-        for (int i = 0; i < 3; ++i) CHECK_EQ(launch_add(stream, x.ptr, 1), cudaSuccess);
-        CHECK_EQ(stream.sync(), cudaErrorIllegalAddress);
-        CHECK_EQ(x.ptr[0], 2.0f);
-        void *more;
-        CHECK_EQ(cudaMalloc(&more, 1), cudaErrorIllegalAddress);
-        CHECK_EQ(launch_add(stream, x.ptr, 1), cudaErrorIllegalAddress);
-        CHECK_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
-        CHECK_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
-        CHECK_EQ(xf_cuda_host_get("fault"), 700);
-    }
-    // Everything is freed.
-    CHECK_EQ(xf_cuda_host_get("live_bytes"), 0);
-    CHECK_EQ(xf_cuda_host_get("live_streams"), streams);
-    Faults::clear();
-    const Stream stream;
-    CHECK_EQ(stream.sync(), cudaSuccess);
-}
-
-XF_TEST(devices_may_be_missing) {
-    int count = -1, version = -1;
-    {
-        const Setting none("devices", 0);
-        CHECK_EQ(cudaGetDeviceCount(&count), cudaErrorNoDevice);
-        CHECK_EQ(count, 0);
-        CHECK_EQ(cudaSetDevice(0), cudaErrorNoDevice);
-    }
-    {
-        const Setting old("devices", -35);
-        CHECK_EQ(cudaGetDeviceCount(&count), cudaErrorInsufficientDriver);
-        CHECK_EQ(cudaDriverGetVersion(&version), cudaSuccess);
-        CHECK_EQ(version, 0);
-    }
-    CHECK_EQ(cudaGetDeviceCount(&count), cudaSuccess);
-    CHECK_EQ(count, 1);
-    CHECK_EQ(cudaSetDevice(1), cudaErrorInvalidDevice);
-    CHECK_EQ(cudaSetDevice(0), cudaSuccess);
-    cudaDeviceProp properties;
-    CHECK_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
-    CHECK_EQ(properties.major * 10 + properties.minor, 90);
-    CHECK_EQ(properties.multiProcessorCount, 132);
-    CHECK_EQ(std::string(cudaGetErrorName(cudaErrorIllegalAddress)), "cudaErrorIllegalAddress");
-    CHECK_EQ(std::string(cudaGetErrorString(cudaErrorMemoryAllocation)), "out of memory");
-    cudaGetLastError();
 }
 
 XF_TEST(guarded_memory_is_inaccessible_to_the_host) {
@@ -268,19 +156,6 @@ XF_TEST(guarded_memory_is_inaccessible_to_the_host) {
     int status = 0;
     CHECK_EQ(waitpid(child, &status, 0), child);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-}
-
-XF_TEST(host_threads_take_turns) {
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t)
-        threads.emplace_back([] {
-            const Stream stream;
-            const Buffer<float> x(std::vector<float>(4, 0.0f));
-            for (int i = 0; i < 3000; ++i) CHECK_EQ(launch_add(stream, x.ptr, 1), cudaSuccess);
-            CHECK_EQ(x.get(stream)[2], 3000.0f);
-        });
-    for (std::thread &thread : threads) thread.join();
-    CHECK_EQ(xf_cuda_host_get("live_bytes"), 0);
 }
 
 }  // namespace

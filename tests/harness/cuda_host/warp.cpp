@@ -54,18 +54,12 @@ void load_matrices(Thread *const *lanes, int matrices, bool transposed) {
 }
 
 void compute(Collective kind, uint32_t mask, Thread *const *lanes) {
-    uint32_t votes = 0;
     switch (kind) {
         case Collective::shuffle:
             for (uint32_t left = mask; left != 0; left &= left - 1) {
                 Thread &t = *lanes[__builtin_ctz(left)];
                 t.result = lanes[t.source]->value;
             }
-            break;
-        case Collective::vote:
-            for (uint32_t left = mask; left != 0; left &= left - 1)
-                if (lanes[__builtin_ctz(left)]->value != 0) votes |= left & -left;
-            for (uint32_t left = mask; left != 0; left &= left - 1) lanes[__builtin_ctz(left)]->result = votes;
             break;
         case Collective::mma:
             multiply(lanes);
@@ -138,7 +132,7 @@ void load(Collective kind, uint32_t *r, const void *row, int matrices) {
 }  // namespace
 
 const char *name_of(Collective kind) {
-    constexpr const char *kNames[] = {"nothing",     "a __syncwarp",      "a shuffle",   "a vote",           "an mma",
+    constexpr const char *kNames[] = {"nothing",     "a __syncwarp",      "a shuffle",   "an mma",
                                       "ldmatrix.x4", "ldmatrix.x4.trans", "ldmatrix.x2", "ldmatrix.x2.trans"};
     return kNames[static_cast<int>(kind)];
 }
@@ -148,12 +142,6 @@ uint64_t warp_shuffle(uint32_t mask, uint64_t value, int32_t source) {
     current->source = source & (kWarpSize - 1);
     meet(Collective::shuffle, mask);
     return current->result;
-}
-
-uint32_t warp_vote(uint32_t mask, bool predicate) {
-    current->value = predicate;
-    meet(Collective::vote, mask);
-    return static_cast<uint32_t>(current->result);
 }
 
 void warp_sync(uint32_t mask) { meet(Collective::sync, mask); }

@@ -11,43 +11,27 @@
 #include <cstdint>
 
 // f(code, name without "cudaError", what cudaGetErrorString says)
-#define XF_CUDA_HOST_ERRORS(f)                                                                                         \
-    f(1, InvalidValue, "invalid argument") f(2, MemoryAllocation, "out of memory") f(                                  \
-        3, InitializationError, "initialization error") f(9, InvalidConfiguration, "invalid configuration argument")   \
-        f(21, InvalidMemcpyDirection, "invalid copy direction for memcpy") f(                                          \
-            35, InsufficientDriver, "CUDA driver version is insufficient for CUDA runtime version")                    \
-            f(46, DevicesUnavailable, "CUDA-capable device(s) is/are busy or unavailable") f(                          \
-                98, InvalidDeviceFunction, "invalid device function")                                                  \
-                f(100, NoDevice, "no CUDA-capable device is detected") f(101, InvalidDevice, "invalid device ordinal") \
-                    f(209, NoKernelImageForDevice, "no kernel image is available for execution on the device") f(      \
-                        400, InvalidResourceHandle, "invalid resource handle")                                         \
-                        f(401, IllegalState, "the operation cannot be performed in the present state") f(              \
-                            600, NotReady, "device not ready") f(700, IllegalAddress,                                  \
-                                                                 "an illegal memory access was encountered")           \
-                            f(701, LaunchOutOfResources, "too many resources requested for launch") f(                 \
-                                716, MisalignedAddress, "misaligned address") f(719, LaunchFailure,                    \
-                                                                                "unspecified launch failure")          \
-                                f(800, NotPermitted, "operation not permitted") f(                                     \
-                                    801, NotSupported,                                                                 \
-                                    "operation not supported") f(900, StreamCaptureUnsupported,                        \
-                                                                 "operation not permitted when stream is capturing")   \
-                                    f(901, StreamCaptureInvalidated,                                                   \
-                                      "operation failed due to a previous error during capture")                       \
-                                        f(902, StreamCaptureMerge,                                                     \
-                                          "operation would result in a merge of separate capture sequences")           \
-                                            f(903, StreamCaptureUnmatched,                                             \
-                                              "capture was not ended in the same stream as it began")                  \
-                                                f(904, StreamCaptureUnjoined, "capturing stream has unjoined work") f( \
-                                                    905, StreamCaptureIsolation,                                       \
-                                                    "dependency created on uncaptured work in another stream")         \
-                                                    f(906, StreamCaptureImplicit,                                      \
-                                                      "operation would make the legacy stream depend on a capturing "  \
-                                                      "blocking stream") f(907, CapturedEvent,                         \
-                                                                           "operation not permitted on an event last " \
-                                                                           "recorded in a capturing stream")           \
-                                                        f(908, StreamCaptureWrongThread,                               \
-                                                          "attempt to terminate a thread-local capture sequence from " \
-                                                          "another thread") f(999, Unknown, "unknown error")
+// clang-format off
+#define XF_CUDA_HOST_ERRORS(f)                                                                      \
+    f(1, InvalidValue, "invalid argument")                                                          \
+    f(2, MemoryAllocation, "out of memory")                                                         \
+    f(9, InvalidConfiguration, "invalid configuration argument")                                    \
+    f(35, InsufficientDriver, "CUDA driver version is insufficient for CUDA runtime version")       \
+    f(100, NoDevice, "no CUDA-capable device is detected")                                          \
+    f(101, InvalidDevice, "invalid device ordinal")                                                 \
+    f(209, NoKernelImageForDevice, "no kernel image is available for execution on the device")      \
+    f(400, InvalidResourceHandle, "invalid resource handle")                                        \
+    f(401, IllegalState, "the operation cannot be performed in the present state")                  \
+    f(600, NotReady, "device not ready")                                                            \
+    f(700, IllegalAddress, "an illegal memory access was encountered")                              \
+    f(716, MisalignedAddress, "misaligned address")                                                 \
+    f(719, LaunchFailure, "unspecified launch failure")                                             \
+    f(801, NotSupported, "operation not supported")                                                 \
+    f(900, StreamCaptureUnsupported, "operation not permitted when stream is capturing")            \
+    f(901, StreamCaptureInvalidated, "operation failed due to a previous error during capture")     \
+    f(905, StreamCaptureIsolation, "dependency created on uncaptured work in another stream")       \
+    f(908, StreamCaptureWrongThread, "attempt to terminate a thread-local capture from another thread")
+// clang-format on
 
 enum cudaError : int {
     cudaSuccess = 0,
@@ -57,49 +41,20 @@ enum cudaError : int {
 };
 using cudaError_t = cudaError;
 
-enum cudaMemcpyKind {
-    cudaMemcpyHostToHost = 0,
-    cudaMemcpyHostToDevice = 1,
-    cudaMemcpyDeviceToHost = 2,
-    cudaMemcpyDeviceToDevice = 3,
-    cudaMemcpyDefault = 4
-};
-enum cudaStreamCaptureMode {
-    cudaStreamCaptureModeGlobal = 0,
-    cudaStreamCaptureModeThreadLocal = 1,
-    cudaStreamCaptureModeRelaxed = 2
-};
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 enum cudaStreamCaptureStatus {
     cudaStreamCaptureStatusNone = 0,
     cudaStreamCaptureStatusActive = 1,
     cudaStreamCaptureStatusInvalidated = 2
 };
-enum cudaFuncAttribute {
-    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-    cudaFuncAttributePreferredSharedMemoryCarveout = 9
-};
-enum cudaDeviceAttr {
-    cudaDevAttrMaxThreadsPerBlock = 1,
-    cudaDevAttrMaxSharedMemoryPerBlock = 8,
-    cudaDevAttrWarpSize = 10,
-    cudaDevAttrMaxRegistersPerBlock = 12,
-    cudaDevAttrMultiProcessorCount = 16,
-    cudaDevAttrL2CacheSize = 38,
-    cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-    cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
-};
-constexpr unsigned int cudaHostAllocDefault = 0, cudaHostAllocPortable = 1;
-constexpr unsigned int cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
-constexpr unsigned int cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2;
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+constexpr unsigned int cudaHostAllocDefault = 0, cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
 
 struct cudaDeviceProp {
     char name[256];
-    size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerMultiprocessor, sharedMemPerBlockOptin;
-    int regsPerBlock, warpSize, maxThreadsPerBlock, maxThreadsPerMultiProcessor;
-    int multiProcessorCount, major, minor, l2CacheSize;
+    size_t totalGlobalMem, sharedMemPerBlockOptin;
+    int multiProcessorCount, major, minor;
 };
 
 using cudaStream_t = struct CUstream_st *;
@@ -115,23 +70,17 @@ extern "C" int cuCtxSetCurrent(struct CUctx_st *context);
 const char *cudaGetErrorName(cudaError_t code);
 const char *cudaGetErrorString(cudaError_t code);
 cudaError_t cudaGetLastError();
-cudaError_t cudaPeekAtLastError();
 
 cudaError_t cudaGetDeviceCount(int *count);
-cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device);
-cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceSynchronize();
-cudaError_t cudaDriverGetVersion(int *version);
-cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value);
 template <class... P>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute attribute, int value) {
     return cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), attribute, value);
 }
 
-cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 cudaError_t cudaMalloc(void **ptr, size_t bytes);
 template <class T>
 cudaError_t cudaMalloc(T **ptr, size_t bytes) {
@@ -143,7 +92,6 @@ template <class T>
 cudaError_t cudaHostAlloc(T **ptr, size_t bytes, unsigned int flags) {
     return cudaHostAlloc(reinterpret_cast<void **>(ptr), bytes, flags);
 }
-cudaError_t cudaMallocHost(void **ptr, size_t bytes);
 cudaError_t cudaFreeHost(void *ptr);
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind,
@@ -151,18 +99,13 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpy
 cudaError_t cudaMemset(void *dst, int value, size_t bytes);
 cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t stream = nullptr);
 
-cudaError_t cudaStreamCreate(cudaStream_t *stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0);
-cudaError_t cudaEventCreate(cudaEvent_t *event);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
-cudaError_t cudaEventSynchronize(cudaEvent_t event);
-cudaError_t cudaEventQuery(cudaEvent_t event);
-cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
@@ -170,7 +113,6 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags = 0);
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count);
-cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);

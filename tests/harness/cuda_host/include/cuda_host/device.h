@@ -16,8 +16,6 @@
 #define __global__
 #define __device__
 #define __host__
-#define __constant__
-#define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #ifdef __clang__
@@ -44,21 +42,18 @@ enum class Collective : int32_t {
     none,
     sync,
     shuffle,
-    vote,
     mma,
     ldmatrix_x4,
     ldmatrix_x4_trans,
     ldmatrix_x2,
     ldmatrix_x2_trans
 };
-enum class Barrier : int32_t { plain, count, any, all };
+enum class Barrier : int32_t { plain, count, any };
 
 // Waits for all threads of the block; the number of threads whose predicate was true.
 int32_t block_barrier(Barrier kind, bool predicate);
 // Waits for the lanes of the mask; value of the lane source, an absolute lane. Lane of the caller: lane().
 uint64_t warp_shuffle(uint32_t mask, uint64_t value, int32_t source);
-// Waits for the lanes of the mask; one bit per lane whose predicate was true.
-uint32_t warp_vote(uint32_t mask, bool predicate);
 void warp_sync(uint32_t mask);
 int32_t lane();
 
@@ -103,37 +98,25 @@ inline T shuffle(uint32_t mask, T value, int32_t source) {
 #define blockIdx (static_cast<const uint3 &>(::cuda_host::place.block))
 #define blockDim (static_cast<const uint3 &>(::cuda_host::place.block_dim))
 #define gridDim (static_cast<const uint3 &>(::cuda_host::place.grid_dim))
-constexpr int warpSize = 32;
 
 inline void __syncthreads() { cuda_host::block_barrier(cuda_host::Barrier::plain, false); }
 inline int __syncthreads_count(int p) { return cuda_host::block_barrier(cuda_host::Barrier::count, p != 0); }
 inline int __syncthreads_or(int p) { return cuda_host::block_barrier(cuda_host::Barrier::any, p != 0) != 0; }
-inline int __syncthreads_and(int p) { return cuda_host::block_barrier(cuda_host::Barrier::all, p == 0) == 0; }
 inline void __syncwarp(uint32_t mask = 0xFFFFFFFFu) { cuda_host::warp_sync(mask); }
-inline void __threadfence() {}
-inline void __threadfence_block() {}
-inline void __threadfence_system() {}
 
-// Source lanes as the hardware computes them: segments of width lanes; beyond a segment's end a lane keeps its own.
+// Beyond the end of the warp a lane keeps its own value.
 template <class T>
-inline T __shfl_sync(uint32_t mask, T value, int source, int width = 32) {
-    const int lane = cuda_host::lane();
-    return cuda_host::shuffle(mask, value, (lane & ~(width - 1)) | (source & (width - 1)));
+inline T __shfl_sync(uint32_t mask, T value, int source) {
+    return cuda_host::shuffle(mask, value, source & 31);
 }
 template <class T>
-inline T __shfl_up_sync(uint32_t mask, T value, unsigned int delta, int width = 32) {
+inline T __shfl_up_sync(uint32_t mask, T value, unsigned int delta) {
     const int lane = cuda_host::lane(), from = lane - static_cast<int>(delta);
-    return cuda_host::shuffle(mask, value, from < (lane & ~(width - 1)) ? lane : from);
+    return cuda_host::shuffle(mask, value, from < 0 ? lane : from);
 }
 template <class T>
-inline T __shfl_down_sync(uint32_t mask, T value, unsigned int delta, int width = 32) {
-    const int lane = cuda_host::lane(), from = lane + static_cast<int>(delta);
-    return cuda_host::shuffle(mask, value, from > (lane | (width - 1)) ? lane : from);
-}
-template <class T>
-inline T __shfl_xor_sync(uint32_t mask, T value, int lane_mask, int width = 32) {
-    const int lane = cuda_host::lane(), from = lane ^ lane_mask;
-    return cuda_host::shuffle(mask, value, from > (lane | (width - 1)) ? lane : from);
+inline T __shfl_xor_sync(uint32_t mask, T value, int lane_mask) {
+    return cuda_host::shuffle(mask, value, cuda_host::lane() ^ lane_mask);
 }
 
 // Threads of a block are fibers and blocks follow each other: nothing comes between.
@@ -142,7 +125,3 @@ inline unsigned long long atomicAdd(unsigned long long *to, unsigned long long v
     *to = before + value;
     return before;
 }
-
-inline unsigned int __ballot_sync(uint32_t mask, int p) { return cuda_host::warp_vote(mask, p != 0); }
-inline int __any_sync(uint32_t mask, int p) { return cuda_host::warp_vote(mask, p != 0) != 0; }
-inline int __all_sync(uint32_t mask, int p) { return cuda_host::warp_vote(mask, p == 0) == 0; }

@@ -49,13 +49,8 @@ cudaError_t launch_as(bool dependent, const char *name, void (*kernel)(P...), di
         stream, {grid, block, shared, name, reinterpret_cast<const void *>(kernel), task.body, dependent}, task);
 }
 template <class... P, class... A>
-cudaError_t launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, cudaStream_t stream,
-                   A... args) {
-    return launch_as(false, name, kernel, grid, block, shared, stream, args...);
-}
-template <class... P, class... A>
 cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, cudaStream_t stream, A... args) {
-    return launch(nullptr, kernel, grid, block, shared, stream, args...);
+    return launch_as(false, nullptr, kernel, grid, block, shared, stream, args...);
 }
 
 }  // namespace cuda_host
