@@ -89,7 +89,7 @@ def trim(root, tree):
     """The tests without those of the sources, which would have the API's files compiled otherwise; the emulated GPU is a
     target to build for itself."""
     text = (root / "tests/CMakeLists.txt").read_text(encoding="utf-8")
-    for gone in (" abi ", "  add_dependencies(${name} xformer_cuda_host)\n"):
+    for gone in (" abi ", "    add_dependencies(${program} xformer_cuda_host)\n"):
         assert gone in text
         text = text.replace(gone, " " if gone.endswith(" ") else "")
     (tree / "tests/CMakeLists.txt").write_text(text, encoding="utf-8")
