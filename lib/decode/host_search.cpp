@@ -8,7 +8,8 @@
 namespace xf {
 namespace {
 
-constexpr int64_t kFirstSteps = 32;  // the first cells suffice for this number of steps
+// The first cells suffice for this number of steps without any common prefix, and usually for more.
+constexpr int64_t kFirstSteps = 8;
 
 }  // namespace
 

@@ -50,7 +50,7 @@ struct Request {
 // Searches all requests together. `arrive` returns how many begin before the next step.
 template <class Arrive>
 Answers together(const std::shared_ptr<const xf::Model> &model, const std::vector<Request> &requests,
-                 const Arrive &arrive, int64_t *cells = nullptr) {
+                 const Arrive &arrive, xf::DecoderStep::Layout *layout = nullptr) {
     const xf::Call call;
     xf::Stream stream(model->context().device(), model->dtype());
     xf::Transformer network(*model, stream);
@@ -80,7 +80,7 @@ Answers together(const std::shared_ptr<const xf::Model> &model, const std::vecto
         }
         if (search.active() > 0) search.step(call, &outcomes);
     }
-    if (cells != nullptr) *cells = step.cells();
+    if (layout != nullptr) *layout = step.layout();
     Answers answers;
     for (xf::SentenceOutcome &outcome : outcomes) answers.push_back(std::move(outcome.hypotheses));
     return answers;
@@ -120,8 +120,8 @@ XF_TEST(sentences_that_begin_at_any_step_have_the_results_they_have_alone) {
     });
 }
 
-// 31 short sentences and one of 200 steps: memory for the long one does not multiply by the number of sentences.
-XF_TEST(a_long_sentence_needs_cells_for_its_own_length_only) {
+// 31 short sentences and one of 90 steps.
+XF_TEST(memory_follows_the_live_tokens) {
     const auto model = make_reverser(any_device());
     if (!model->context().device().host_memory()) return;
     const xf::Constraint never_end = [](std::span<const xf::Partial> partials) {
@@ -131,11 +131,15 @@ XF_TEST(a_long_sentence_needs_cells_for_its_own_length_only) {
     requests[5].source = Ids(20, 7);
     requests[5].source.back() = kEndToken;
     requests[5].extra = 70;
-    int64_t cells = 0;
-    together(
-        model, requests, [&] { return requests.size(); }, &cells);
+    xf::DecoderStep::Layout layout{};
+    const auto all = [&] { return requests.size(); };
+    together(model, requests, all, &layout);
     const int64_t short_cells = 31 * 4 * 6, long_cells = 4 * 90;
-    CHECK(cells >= 90 && cells <= (short_cells + long_cells) * 3 / 2);
+    CHECK(layout.cells >= 90 && layout.cells <= (short_cells + long_cells) * 3 / 2);
+    // One sentence begins at each step. The memory of those that have ended is used for the next ones.
+    const auto one = [] { return size_t{1}; };
+    together(model, requests, one, &layout);
+    CHECK(layout.memory_rows <= (20 + 8 * 3) * 3 / 2);
 }
 
 }  // namespace
