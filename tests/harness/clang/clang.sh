@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds the library and the openblas plugin with clang and warnings as errors. Then runs the case list on that plugin
-# and the fuzzers (tests/harness/fuzz) on the library, for 8 seconds each. GCC accepts code that clang rejects, and vice
+# and the fuzzers (tests/harness/fuzz) on the library, for 3 seconds each. GCC accepts code that clang rejects, and vice
 # versa; with both compilers, the sources remain standard C and C++.
 #
 #     SOURCE=... FOLDER=... GENERATOR=... CMAKE=... BACKEND_OPS=... clang.sh
 #
 # Builds in FOLDER, which remains: a second run compiles only changes. Exits with 77 if clang++ is not installed. The
 # core is built for the fuzzers, with sanitizers and -O1; the plugin without, because its kernels are compared with ref.
-# The fuzzers take ten times XF_FUZZ_SECONDS (8) of processor time. Without libFuzzer they are skipped.
+# The fuzzers take ten times XF_FUZZ_SECONDS (3) of processor time. Without libFuzzer they are skipped.
 #
 # The fuzzers check for undefined behavior except null pointers, misaligned pointers, and object sizes. These checks apply
 # to each access and take a quarter of the compile time; the sanitizer build does them on all stored inputs, and
@@ -56,7 +56,7 @@ if [ $fuzz = ON ]; then
                 -artifact_prefix="$1/findings/$2-" "$1/found/$2" "$4/$2" \
                 >"$1/findings/$2.log" 2>&1 ||
                 { grep -v "^#" "$1/findings/$2.log" | tail -n 60; echo "clang: fuzz_$2 has a finding in $1/findings"; exit 1; }
-        ' fuzz "$FOLDER" '{}' "${XF_FUZZ_SECONDS:-8}" "$FOLDER/tests/harness/fuzz/corpus"
+        ' fuzz "$FOLDER" '{}' "${XF_FUZZ_SECONDS:-3}" "$FOLDER/tests/harness/fuzz/corpus"
     echo "clang: $(grep -h '^Done ' "$FOLDER"/findings/*.log | awk '{ n += $2 } END { print n }') inputs fuzzed"
 else
     echo "clang: not fuzzed: libFuzzer is not installed (Debian: libclang-rt-14-dev)"
