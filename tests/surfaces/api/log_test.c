@@ -47,7 +47,8 @@ TEST(a_life) {
                                        "3 train: ",
                                        "3 file: saved the model '",
                                        "3 model: "};
-    static const char *const detail[] = {"4 train: batch: ", "4 train: step 1: loss ", "4 decode: 1 sentences with sources of up to "};
+    static const char *const detail[] = {"4 train: batch: ", "4 train: step 1: loss ",
+                                         "4 decode: 1 sentences with sources of up to "};
     static struct heard heard;
     live(&heard, XF_LOG_WARNING);
     assert_int_equal(heard.size, 0);
