@@ -9,41 +9,26 @@
 
 #include "eval/characters.h"
 #include "eval/ngrams.h"
-#include "eval/signature.h"
-#include "eval/tokenize_13a.h"
+#include "xformer/version.h"
 
 namespace xf {
 namespace {
 
 constexpr size_t kOrders = 4;
-using Gram = std::array<int32_t, kOrders>;  // word numbers, padded with -1
 
 // Maps words to numbers that are equal if and only if the words are equal.
 class WordNumbers {
 public:
-    std::vector<int32_t> number(const std::vector<std::string_view> &words) {
-        std::vector<int32_t> numbers;
+    std::vector<uint32_t> number(const std::vector<std::string_view> &words) {
+        std::vector<uint32_t> numbers;
         numbers.reserve(words.size());
         for (std::string_view word : words) numbers.push_back(known_.try_emplace(word, known_.size()).first->second);
         return numbers;
     }
 
 private:
-    std::unordered_map<std::string_view, int32_t> known_;
+    std::unordered_map<std::string_view, uint32_t> known_;
 };
-
-std::vector<Gram> grams_of(const std::vector<int32_t> &words, size_t order) {
-    std::vector<Gram> grams;
-    if (words.size() < order) return grams;
-    grams.reserve(words.size() - order + 1);
-    for (size_t at = 0; at + order <= words.size(); ++at) {
-        Gram gram;
-        gram.fill(-1);
-        for (size_t k = 0; k < order; ++k) gram[k] = words[at + k];
-        grams.push_back(gram);
-    }
-    return grams;
-}
 
 // Perl's \s for a string of bytes. multi-bleu.perl and the script that splits compounds process bytes, so U+00A0 is
 // part of a word.
@@ -92,19 +77,15 @@ void Bleu::add(std::string_view hypothesis, std::string_view reference) {
     const std::string ref_text = tokenized(options_.tokenizer, reference);
     const auto split = options_.tokenizer == BleuTokenizer::kSplitHyphens ? split_bytes : split_words;
     WordNumbers numbers;
-    const std::vector<int32_t> hyp = numbers.number(split(hyp_text)), ref = numbers.number(split(ref_text));
-    std::array<int64_t, kOrders> counts, totals;
-    for (size_t order = 1; order <= kOrders; ++order) {
-        std::vector<Gram> hyp_grams = grams_of(hyp, order), ref_grams = grams_of(ref, order);
-        totals[order - 1] = std::ssize(hyp_grams);
-        counts[order - 1] = count_common(&hyp_grams, &ref_grams);
-    }
+    const std::vector<uint32_t> hyp = numbers.number(split(hyp_text)), ref = numbers.number(split(ref_text));
+    std::array<NgramCounts, kOrders> counts;
+    for (size_t k = 0; k < kOrders; ++k) counts[k] = count_ngrams(hyp, ref, k + 1, 32);
     // Nothing below throws, so a segment is added completely or not at all.
     hyp_len_ += std::ssize(hyp);
     ref_len_ += std::ssize(ref);
     for (size_t k = 0; k < kOrders; ++k) {
-        counts_[k] += counts[k];
-        totals_[k] += totals[k];
+        counts_[k] += counts[k].common;
+        totals_[k] += counts[k].hyp;
     }
 }
 
@@ -141,7 +122,7 @@ std::string Bleu::signature() const {
     text += options_.tokenizer == BleuTokenizer::k13a ? "13a" : split ? "none-hyphens-split" : "none";
     text += "|smooth:";
     text += options_.smoothing == BleuSmoothing::kExp ? "exp" : "none";
-    return text + "|" XF_SIGNATURE_VERSION;
+    return text + "|version:xformer-" + xf_version();
 }
 
 }  // namespace xf

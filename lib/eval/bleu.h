@@ -36,6 +36,9 @@ struct BleuScore {
     std::array<int64_t, 4> totals = {};  // n-grams of the hypotheses
 };
 
+// The tokens of k13a, separated by white space; split_words() (characters.h) gives a list.
+std::string tokenize_13a(std::string_view segment);
+
 class Bleu {
 public:
     explicit Bleu(const BleuOptions &options = {}) : options_(options) {}

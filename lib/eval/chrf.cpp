@@ -6,14 +6,12 @@
 #include <vector>
 
 #include "eval/characters.h"
-#include "eval/ngrams.h"
-#include "eval/signature.h"
+#include "xformer/version.h"
 
 namespace xf {
 namespace {
 
-// Six characters of 21 bits each, three in each half.
-using CharacterGram = std::array<uint64_t, 2>;
+constexpr size_t kCharacterBits = 21;
 
 std::vector<uint32_t> visible_characters(std::string_view text) {
     std::vector<uint32_t> codes;
@@ -25,33 +23,15 @@ std::vector<uint32_t> visible_characters(std::string_view text) {
     return codes;
 }
 
-std::vector<CharacterGram> grams_of(const std::vector<uint32_t> &codes, size_t order) {
-    std::vector<CharacterGram> grams;
-    if (codes.size() < order) return grams;
-    grams.reserve(codes.size() - order + 1);
-    for (size_t at = 0; at + order <= codes.size(); ++at) {
-        CharacterGram gram = {0, 0};
-        for (size_t k = 0; k < order; ++k) gram[k / 3] = gram[k / 3] << 21 | codes[at + k];
-        grams.push_back(gram);
-    }
-    return grams;
-}
-
 }  // namespace
 
 void Chrf::add(std::string_view hypothesis, std::string_view reference) {
     const std::vector<uint32_t> hyp = visible_characters(hypothesis), ref = visible_characters(reference);
-    std::array<Counts, kOrders> counts;
-    for (size_t order = 1; order <= kOrders; ++order) {
-        std::vector<CharacterGram> hyp_grams = grams_of(hyp, order), ref_grams = grams_of(ref, order);
-        Counts &count = counts[order - 1];
-        // sacreBLEU does not count the n-grams of a hypothesis if the reference is too short to have any.
-        count.hyp = ref_grams.empty() ? 0 : std::ssize(hyp_grams);
-        count.ref = std::ssize(ref_grams);
-        count.common = count_common(&hyp_grams, &ref_grams);
-    }
+    std::array<NgramCounts, kOrders> counts;
+    for (size_t k = 0; k < kOrders; ++k) counts[k] = count_ngrams(hyp, ref, k + 1, kCharacterBits);
     for (size_t k = 0; k < kOrders; ++k) {
-        counts_[k].hyp += counts[k].hyp;
+        // sacreBLEU does not count the n-grams of a hypothesis if the reference is too short to have any.
+        if (counts[k].ref > 0) counts_[k].hyp += counts[k].hyp;
         counts_[k].ref += counts[k].ref;
         counts_[k].common += counts[k].common;
     }
@@ -60,7 +40,7 @@ void Chrf::add(std::string_view hypothesis, std::string_view reference) {
 double Chrf::score() const {
     constexpr double kFactor = 4;  // beta squared
     double precision = 0, recall = 0, orders = 0;
-    for (const Counts &count : counts_) {
+    for (const NgramCounts &count : counts_) {
         if (count.hyp == 0 || count.ref == 0) continue;
         const double common = count.common;
         precision += common / count.hyp;
@@ -73,6 +53,8 @@ double Chrf::score() const {
     return 100 * (1 + kFactor) * precision * recall / (kFactor * precision + recall);
 }
 
-std::string Chrf::signature() const { return "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|" XF_SIGNATURE_VERSION; }
+std::string Chrf::signature() const {
+    return std::string("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:xformer-") + xf_version();
+}
 
 }  // namespace xf

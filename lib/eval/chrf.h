@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "eval/ngrams.h"
+
 namespace xf {
 
 class Chrf {
@@ -28,10 +30,7 @@ public:
     std::string signature() const;
 
 private:
-    struct Counts {
-        int64_t hyp = 0, ref = 0, common = 0;
-    };
-    std::array<Counts, kOrders> counts_ = {};
+    std::array<NgramCounts, kOrders> counts_ = {};
 };
 
 }  // namespace xf

@@ -1,35 +1,20 @@
-// Counting the n-grams that two sequences have in common.
-//
-// N-grams are fixed-size values in sorted vectors instead of strings in a hash table, which is exact and makes a
-// segment of a million words as cheap as a sort.
+// Counting the n-grams of two sequences.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace xf {
 
-// Returns the sum over distinct n-grams of the smaller of the two counts. Sorts both vectors.
-template <class Gram>
-int64_t count_common(std::vector<Gram> *a, std::vector<Gram> *b) {
-    std::sort(a->begin(), a->end());
-    std::sort(b->begin(), b->end());
-    int64_t common = 0;
-    for (auto left = a->begin(), right = b->begin(); left != a->end() && right != b->end();) {
-        if (*left < *right) {
-            ++left;
-        } else if (*right < *left) {
-            ++right;
-        } else {
-            ++common;
-            ++left;
-            ++right;
-        }
-    }
-    return common;
-}
+struct NgramCounts {
+    int64_t hyp = 0, ref = 0;  // n-grams of each sequence
+    int64_t common = 0;        // sum over distinct n-grams of the smaller of the two counts
+};
+
+// bits: of a value, at most 32; order: at most 2 * (64 / bits) values.
+NgramCounts count_ngrams(const std::vector<uint32_t> &hyp, const std::vector<uint32_t> &ref, size_t order, size_t bits);
 
 }  // namespace xf

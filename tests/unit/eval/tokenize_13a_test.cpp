@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 
+#include "eval/bleu.h"
 #include "eval/characters.h"
-#include "eval/tokenize_13a.h"
 
 namespace {
 
