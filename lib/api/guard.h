@@ -20,7 +20,6 @@
 #include "core/error.h"
 #include "core/float_state.h"
 #include "core/os/process.h"
-#include "core/os/thread.h"
 
 namespace xf {
 

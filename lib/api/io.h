@@ -3,10 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
-#include "core/input.h"
+#include "core/file.h"
 #include "core/output.h"
 #include "xformer/io.h"
 
@@ -50,11 +51,10 @@ private:
             reserved_ = true;
             to_.reserve(bytes);
         }
-        void write(const void *src, size_t bytes) override {
-            if (!reserved_) size_ += bytes;
-            to_.write(src, bytes);
+        void put(uint64_t offset, const void *src, size_t bytes) override {
+            if (!reserved_) size_ = std::max(size_, offset + bytes);
+            to_.put(offset, src, bytes);
         }
-        void rewrite(uint64_t offset, const void *src, size_t bytes) override { to_.rewrite(offset, src, bytes); }
         void commit() override { to_.commit(); }
 
     private:

@@ -67,21 +67,21 @@ bool write_at(int fd, uint64_t offset, const void *src, size_t bytes, const IoOp
     const char *from = static_cast<const char *>(src);
     const FileSizeSignalBlocked guard;
     while (bytes > 0) {
-        const int64_t put = retry_interrupted([&] { return io.pwrite(fd, from, bytes, static_cast<int64_t>(offset)); });
+        const int64_t put = retry_interrupted([&] { return io.pwrite(fd, from, bytes, offset); });
         if (put <= 0) {
             if (put == 0) errno = EIO;
             return false;
         }
         from += put;
-        offset += static_cast<uint64_t>(put);
-        bytes -= static_cast<size_t>(put);
+        offset += put;
+        bytes -= put;
     }
     return true;
 }
 
 }  // namespace
 
-AtomicFile::Target AtomicFile::resolve(const std::string &path, const IoOps &io, bool keep_previous) {
+AtomicFile::Target AtomicFile::resolve(const std::string &path, const IoOps &io) {
     check_path(path);
     std::string real = path;
     FileStatus status = {};
@@ -100,29 +100,25 @@ AtomicFile::Target AtomicFile::resolve(const std::string &path, const IoOps &io,
     target.name = slash == std::string::npos ? real : real.substr(slash + 1);
     target.permissions = found == 0 ? status.permissions : 0666;
     XF_CHECK(!target.name.empty(), XF_ERROR_INVALID_ARGUMENT, "'%s' names a folder, expected a file", path.c_str());
-    XF_CHECK(!keep_previous || target.name.size() + std::strlen(kPrevious) <= kMaxNameBytes, XF_ERROR_INVALID_ARGUMENT,
+    XF_CHECK(target.name.size() + std::strlen(kPrevious) <= kMaxNameBytes, XF_ERROR_INVALID_ARGUMENT,
              "the name of '%s' has %zu bytes, expected at most %zu, or '%s' cannot be appended", path.c_str(),
              target.name.size(), kMaxNameBytes - std::strlen(kPrevious), kPrevious);
     return target;
 }
 
-AtomicFile::AtomicFile(const std::string &path, const IoOps &io, bool keep_previous)
-    : AtomicFile(path, resolve(path, io, keep_previous), io, keep_previous) {}
-
-AtomicFile::AtomicFile(const std::string &path, const Target &target, const IoOps &io, bool keep_previous)
+AtomicFile::AtomicFile(const std::string &path, const IoOps &io)
     : io_(&io),
       path_(path),
-      name_(target.name),
-      keep_previous_(keep_previous),
+      target_(resolve(path, io)),
       owner_(process_id()),
-      folder_(open_folder(target.folder, io), io),
-      fd_(create_temp(target.permissions), io) {}
+      folder_(open_folder(target_.folder, io), io),
+      fd_(create_temp(), io) {}
 
 void AtomicFile::sweep(int folder, const std::string &name, int64_t seconds) {
     const int error_number = errno;
     const std::string written = side_prefix(name, "tmp"), link = side_prefix(name, "old");
     std::vector<std::string> found;
-    (void)list_folder(folder, std::string_view(written).substr(0, written.size() - std::strlen("tmp.")), &found);
+    (void)list_folder(folder, ".", std::string_view(written).substr(0, written.size() - std::strlen("tmp.")), &found);
     for (const std::string &each : found) {
         const bool is_written = is_side_name(each.c_str(), written);
         if (!is_written && !is_side_name(each.c_str(), link)) continue;
@@ -134,13 +130,14 @@ void AtomicFile::sweep(int folder, const std::string &name, int64_t seconds) {
 
 AtomicFile::~AtomicFile() { remove_temp(); }
 
-int AtomicFile::create_temp(uint32_t permissions) {
-    sweep(folder_.get(), name_);
-    old_link_ = side_name(name_, "old");
+int AtomicFile::create_temp() {
+    sweep(folder_.get(), target_.name);
+    old_link_ = side_name(target_.name, "old");
     int fd = -1;
     for (int i = 0; i < 100 && fd < 0; ++i) {  // a killed process with the same id may have left some
-        temp_ = side_name(name_, "tmp");
-        fd = retry_interrupted([&] { return io_->open(folder_.get(), temp_.c_str(), OpenMode::kCreate, permissions); });
+        temp_ = side_name(target_.name, "tmp");
+        fd = retry_interrupted(
+            [&] { return io_->open(folder_.get(), temp_.c_str(), OpenMode::kCreate, target_.permissions); });
         if (fd < 0 && errno != EEXIST) break;
     }
     if (fd < 0) fail_errno(errno, "create a temporary file beside", path_);
@@ -149,51 +146,39 @@ int AtomicFile::create_temp(uint32_t permissions) {
 }
 
 void AtomicFile::reserve(uint64_t bytes) {
-    XF_CHECK(state_ == State::kWriting, XF_ERROR_STATE, "'%s' is no longer being written", path_.c_str());
+    XF_CHECK(writing_, XF_ERROR_STATE, "'%s' is no longer being written", path_.c_str());
     if (reserve_at(fd_.get(), bytes, *io_)) return;
-    state_ = State::kFailed;
+    writing_ = false;
     fail_errno(errno, "reserve space for", path_);
 }
 
-void AtomicFile::write(const void *src, size_t bytes) {
-    put(size_, src, bytes);
-    size_ += bytes;
-}
-
-void AtomicFile::rewrite(uint64_t offset, const void *src, size_t bytes) {
-    XF_CHECK(offset <= size_ && bytes <= size_ - offset, XF_ERROR_INTERNAL, "a rewrite beyond the end of '%s'",
-             path_.c_str());
-    put(offset, src, bytes);
-}
-
 void AtomicFile::put(uint64_t offset, const void *src, size_t bytes) {
-    XF_CHECK(state_ == State::kWriting, XF_ERROR_STATE, "'%s' is no longer being written", path_.c_str());
+    XF_CHECK(writing_, XF_ERROR_STATE, "'%s' is no longer being written", path_.c_str());
     if (write_at(fd_.get(), offset, src, bytes, *io_)) return;
-    state_ = State::kFailed;
+    writing_ = false;
     fail_errno(errno, "write", path_);
 }
 
 void AtomicFile::commit() {
-    XF_CHECK(state_ == State::kWriting, XF_ERROR_STATE, "'%s' can't be committed after a failure or twice",
-             path_.c_str());
-    state_ = State::kFailed;
+    XF_CHECK(writing_, XF_ERROR_STATE, "'%s' can't be committed after a failure or twice", path_.c_str());
+    writing_ = false;
     if (retry_interrupted([&] { return io_->fsync(fd_.get()); }) < 0) fail_errno(errno, "flush", path_);
     if (fd_.close() < 0) fail_errno(errno, "close", path_);
-    if (keep_previous_) keep_old();
-    if (io_->rename(folder_.get(), temp_.c_str(), name_.c_str()) < 0) fail_errno(errno, "replace", path_);
+    keep_old();
+    if (io_->rename(folder_.get(), temp_.c_str(), target_.name.c_str()) < 0) fail_errno(errno, "replace", path_);
     temp_.clear();
     // Some network file systems cannot flush folders and do not need to.
     const int flushed = retry_interrupted([&] { return io_->fsync(folder_.get()); });
     if (flushed < 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
         fail_errno(errno, "flush the folder of the file that is now in place,", path_);
-    state_ = State::kDone;
 }
 
 // Best effort, because some file systems have no hard links. rename() does nothing if both names are already the same
 // file, so unlink() follows it.
 void AtomicFile::keep_old() {
-    const std::string previous = name_ + kPrevious;  // allocated first: a failure after link() would leave the link
-    if (io_->link(folder_.get(), name_.c_str(), old_link_.c_str()) < 0) return;
+    // Allocated first: a failure after link() would leave the link.
+    const std::string previous = target_.name + kPrevious;
+    if (io_->link(folder_.get(), target_.name.c_str(), old_link_.c_str()) < 0) return;
     (void)io_->rename(folder_.get(), old_link_.c_str(), previous.c_str());
     if (io_->unlink(folder_.get(), old_link_.c_str()) < 0 && errno != ENOENT)
         (void)io_->unlink(folder_.get(), old_link_.c_str());

@@ -29,61 +29,54 @@ namespace xf {
 class AtomicFile final : public Output {
 public:
     // Creates the temporary file, so that a read-only folder is an error before the work.
-    explicit AtomicFile(const std::string &path, const IoOps &io = system_io(), bool keep_previous = true);
+    explicit AtomicFile(const std::string &path, const IoOps &io = system_io());
     ~AtomicFile() override;
     AtomicFile(const AtomicFile &) = delete;
     AtomicFile &operator=(const AtomicFile &) = delete;
 
     void reserve(uint64_t bytes) override;
-    void write(const void *src, size_t bytes) override;
-    void rewrite(uint64_t offset, const void *src, size_t bytes) override;
+    void put(uint64_t offset, const void *src, size_t bytes) override;
 
     // Deletes the files of killed writers of this file if they are at least `seconds` old: a new writer does not have
     // its lock yet. Best effort.
     static void sweep(int folder, const std::string &name, int64_t seconds = 60);
 
-    // Replaces the file. After a failure, here or in write(), the object can only be destroyed. If only the flush of
+    // Replaces the file. After a failure, here or in put(), the object can only be destroyed. If only the flush of
     // the folder fails, the new file is already in place, and the message says so.
     void commit() override;
 
 private:
-    enum class State { kWriting, kFailed, kDone };
-
     struct Target {
         std::string folder, name;
         uint32_t permissions;  // of the replaced file, so that a private file remains private
     };
-    static Target resolve(const std::string &path, const IoOps &io, bool keep_previous);
+    static Target resolve(const std::string &path, const IoOps &io);
 
-    AtomicFile(const std::string &path, const Target &target, const IoOps &io, bool keep_previous);
-    int create_temp(uint32_t permissions);
-    void put(uint64_t offset, const void *src, size_t bytes);
+    int create_temp();
     void keep_old();
     void remove_temp();
 
     const IoOps *io_;
-    std::string path_, name_, temp_, old_link_;
-    bool keep_previous_;
-    int owner_;  // process: a forked child must not remove the file of its parent
-    State state_ = State::kWriting;
-    uint64_t size_ = 0;
+    std::string path_, temp_, old_link_;
+    Target target_;
+    int owner_;            // process: a forked child must not remove the file of its parent
+    bool writing_ = true;  // not committed, and nothing failed
     Fd folder_;
     Fd fd_;
 };
 
 // A regular file of the caller's that is open for writing: truncated, written from offset 0, and synchronized by
 // commit(). Its position is neither used nor changed, and it is not closed.
-class DescriptorOutput final : public RandomOutput {
+class DescriptorOutput final : public Output {
 public:
     // XF_ERROR_INVALID_ARGUMENT if fd is not open; XF_ERROR_IO if it is not a regular file.
     explicit DescriptorOutput(int fd, const IoOps &io = system_io());
 
     void reserve(uint64_t bytes) override;
+    void put(uint64_t offset, const void *src, size_t bytes) override;
     void commit() override;
 
 private:
-    void put(uint64_t offset, const void *src, size_t bytes) override;
-
     const IoOps *io_;
     int fd_;
     std::string name_;

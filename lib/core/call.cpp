@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/call.h"
 
+#include <cinttypes>
+
 #include "core/error.h"
 
 namespace xf {
@@ -28,8 +30,8 @@ void Call::check() const {
 }
 
 void Call::check_deadline() const {
-    if (expired())
-        fail(XF_ERROR_DEADLINE, "the call's deadline of %lld ms has passed", static_cast<long long>(deadline_.count()));
+    XF_CHECK(!expired(), XF_ERROR_DEADLINE, "the call's deadline of %" PRId64 " ms has passed",
+             int64_t{deadline_.count()});
 }
 
 bool Call::expired() const { return deadline_.count() > 0 && std::chrono::steady_clock::now() - began_ >= deadline_; }
@@ -43,8 +45,9 @@ void Call::progress(const char *task, int64_t done, int64_t total) const {
     reported_ = now;
     const xf_progress progress{sizeof progress, task, done, total};
     const int32_t result = progress_(user_, &progress);
-    XF_CHECK(result == 0, XF_ERROR_CALLBACK, "the progress callback returned %d at %lld of %lld (%s), expected 0",
-             result, static_cast<long long>(done), static_cast<long long>(total), task);
+    XF_CHECK(result == 0, XF_ERROR_CALLBACK,
+             "the progress callback returned %d at %" PRId64 " of %" PRId64 " (%s), expected 0", result, done, total,
+             task);
 }
 
 }  // namespace xf

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/file.h"
 
+#include <cinttypes>
+#include <cstring>
 #include <utility>
 
 #include "core/checked.h"
@@ -18,6 +20,31 @@ int open_to_read(const std::string &path, const IoOps &io) {
 }
 
 }  // namespace
+
+void Input::read_at(uint64_t offset, void *dst, size_t bytes) const {
+    XF_CHECK(offset <= size_ && bytes <= size_ - offset, XF_ERROR_CORRUPT,
+             "'%s' has %" PRIu64 " bytes, expected %zu at byte %" PRIu64, name_.c_str(), size_, bytes, offset);
+    if (bytes > 0) fetch(offset, dst, bytes);
+}
+
+std::string read_all(const Input &input, uint64_t max_bytes) {
+    XF_CHECK(input.size() <= max_bytes, XF_ERROR_LIMIT, "'%s' has %" PRIu64 " bytes; the maximum is %" PRIu64,
+             input.name().c_str(), input.size(), max_bytes);
+    std::string text(checked_cast<size_t>(input.size(), "the size of a file"), '\0');
+    input.read_at(0, text.data(), text.size());
+    return text;
+}
+
+void MemoryInput::fetch(uint64_t offset, void *dst, size_t bytes) const { std::memcpy(dst, data_ + offset, bytes); }
+
+void CallbackInput::fetch(uint64_t offset, void *dst, size_t bytes) const {
+    const int32_t result = read_(user_, offset, dst, bytes);
+    if (result == 0) return;
+    throw Error(
+        XF_ERROR_IO,
+        format("the read callback returned %d for %zu bytes at byte %" PRIu64 ", expected 0", result, bytes, offset),
+        result);
+}
 
 int Fd::close() {
     if (fd_ < 0) return 0;
@@ -60,25 +87,13 @@ void InputFile::fetch(uint64_t offset, void *dst, size_t bytes) const {
     while (bytes > 0) {
         const int64_t got = retry_interrupted([&] { return io_->pread(fd_, to, bytes, offset); });
         if (got < 0) fail_errno(errno, "read", name_);
-        XF_CHECK(got > 0, XF_ERROR_CORRUPT, "'%s' ended at byte %llu while it was read, expected %llu bytes",
-                 name_.c_str(), static_cast<unsigned long long>(offset), static_cast<unsigned long long>(size_));
+        XF_CHECK(got > 0, XF_ERROR_CORRUPT,
+                 "'%s' ended at byte %" PRIu64 " while it was read, expected %" PRIu64 " bytes", name_.c_str(), offset,
+                 size_);
         to += got;
         offset += got;
         bytes -= got;
     }
-}
-
-std::string read_all(const Input &input, uint64_t max_bytes) {
-    XF_CHECK(input.size() <= max_bytes, XF_ERROR_LIMIT, "'%s' has %llu bytes; the maximum is %llu",
-             input.name().c_str(), static_cast<unsigned long long>(input.size()),
-             static_cast<unsigned long long>(max_bytes));
-    std::string text(checked_cast<size_t>(input.size(), "the size of a file"), '\0');
-    input.read_at(0, text.data(), text.size());
-    return text;
-}
-
-std::string read_file(const std::string &path, uint64_t max_bytes, const IoOps &io) {
-    return read_all(InputFile(path, io), max_bytes);
 }
 
 }  // namespace xf

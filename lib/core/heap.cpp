@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/heap.h"
 
+#include <cinttypes>
 #include <utility>
 
 #include "core/error.h"
@@ -68,10 +69,17 @@ bool Heap::account(int64_t bytes) noexcept {
 }
 
 std::string Heap::refusal() const {
-    const long long bytes = refused_.load(std::memory_order_relaxed), held = held_.load(std::memory_order_relaxed);
+    const int64_t bytes = refused_.load(std::memory_order_relaxed), held = held_.load(std::memory_order_relaxed);
     if (bytes == 0) return {};
-    return format("%lld bytes more would exceed context.memory_budget %lld (%lld held)", bytes,
-                  static_cast<long long>(budget_), held);
+    return format("%" PRId64 " bytes more would exceed context.memory_budget %" PRId64 " (%" PRId64 " held)", bytes,
+                  budget_, held);
+}
+
+void Heap::fail_alloc(size_t bytes, const char *what) const {
+    const std::string budget = refusal();
+    if (!budget.empty()) fail(XF_ERROR_NO_MEMORY, "%s", budget.c_str());
+    fail(XF_ERROR_NO_MEMORY, "no memory for %zu bytes%s%s", bytes, what != nullptr ? " of " : "",
+         what != nullptr ? what : "");
 }
 
 void Heap::free(void *ptr, size_t bytes) noexcept {
@@ -83,10 +91,7 @@ void Heap::free(void *ptr, size_t bytes) noexcept {
 
 HeapBlock::HeapBlock(Heap *heap, size_t bytes, const char *what)
     : heap_(heap), bytes_(bytes), data_(heap->alloc(bytes)) {
-    if (data_ != nullptr) return;
-    const std::string budget = heap->refusal();
-    if (budget.empty()) fail(XF_ERROR_NO_MEMORY, "no memory for %zu bytes of %s", bytes, what);
-    fail(XF_ERROR_NO_MEMORY, "%s", budget.c_str());
+    if (data_ == nullptr) heap->fail_alloc(bytes, what);
 }
 
 }  // namespace xf

@@ -9,7 +9,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace xf {
 
@@ -37,6 +43,9 @@ public:
     // allocate through a C function that can only return null, so the error message is made from this. If several
     // threads allocate, the last call may be another thread's.
     std::string refusal() const;
+
+    // Throws XF_ERROR_NO_MEMORY for a refused alloc(); what: its purpose, or null.
+    [[noreturn]] void fail_alloc(size_t bytes, const char *what) const;
 
     int64_t current() const noexcept { return current_.load(std::memory_order_relaxed); }
     int64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
@@ -71,5 +80,48 @@ private:
     size_t bytes_;
     void *data_;
 };
+
+// The allocator of a vector that counts toward a context's budget, for large data that grows, such as the text of a
+// corpus. Shares ownership of the heap; without one it uses operator new.
+template <class T>
+class HeapAllocator {
+public:
+    using value_type = T;
+    using propagate_on_container_copy_assignment = std::true_type;
+    using propagate_on_container_move_assignment = std::true_type;
+    using propagate_on_container_swap = std::true_type;
+
+    HeapAllocator() = default;
+    explicit HeapAllocator(std::shared_ptr<Heap> heap) : heap_(std::move(heap)) {}
+    template <class U>
+    HeapAllocator(const HeapAllocator<U> &other) : heap_(other.heap()) {}
+
+    // Throws XF_ERROR_NO_MEMORY if the budget or the host's allocator refuses.
+    T *allocate(size_t count) {
+        if (count > std::numeric_limits<size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
+        const size_t bytes = count * sizeof(T);
+        void *ptr = heap_ == nullptr ? ::operator new(bytes) : heap_->alloc(bytes);
+        if (ptr == nullptr) heap_->fail_alloc(bytes, nullptr);
+        return static_cast<T *>(ptr);
+    }
+    void deallocate(T *ptr, size_t count) noexcept {
+        if (heap_ == nullptr)
+            ::operator delete(ptr);
+        else
+            heap_->free(ptr, count * sizeof(T));
+    }
+
+    const std::shared_ptr<Heap> &heap() const { return heap_; }
+    template <class U>
+    bool operator==(const HeapAllocator<U> &other) const {
+        return heap_ == other.heap();
+    }
+
+private:
+    std::shared_ptr<Heap> heap_;
+};
+
+template <class T>
+using HeapVector = std::vector<T, HeapAllocator<T>>;
 
 }  // namespace xf

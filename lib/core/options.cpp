@@ -50,27 +50,6 @@ constexpr const char *kOtherNames[][2] = {
     {"num_threads", "context.threads"},
 };
 
-size_t find(std::string_view key) {
-    for (size_t i = 0; i < option_count(); ++i)
-        if (key == option(i).key) return i;
-    const std::string_view shown = key.substr(0, 64);  // a hostile key must not cost a quadratic distance
-    size_t nearest = 0, best = SIZE_MAX;
-    for (size_t i = 0; i < option_count(); ++i) {
-        const std::string_view known = option(i).key;
-        const size_t distance =
-            std::min(edit_distance(shown, known), 1 + edit_distance(shown, known.substr(known.find('.') + 1)));
-        if (distance < best) best = distance, nearest = i;
-    }
-    const std::string_view last = shown.substr(shown.rfind('.') + 1);  // npos + 1 is 0
-    const char *suggestion = is_near(best, last) ? option(nearest).key : nullptr;
-    for (const auto &[other, known] : kOtherNames)
-        if (last == other && best > 1) suggestion = known;
-    if (suggestion == nullptr)
-        fail(XF_ERROR_NOT_FOUND, "there is no option '%s'; xf_option_get() lists all options",
-             std::string(shown).c_str());
-    fail(XF_ERROR_NOT_FOUND, "there is no option '%s'; the nearest is '%s'", std::string(shown).c_str(), suggestion);
-}
-
 // The beginning of a hostile text, for messages.
 std::string shown(std::string_view text) { return std::string(text.substr(0, 64)); }
 
@@ -125,6 +104,26 @@ bool is_tiny(std::string_view text) {
 
 }  // namespace
 
+size_t find_option(std::string_view key) {
+    for (size_t i = 0; i < option_count(); ++i)
+        if (key == option(i).key) return i;
+    const std::string name = shown(key);  // a hostile key must not cost a quadratic distance
+    size_t nearest = 0, best = SIZE_MAX;
+    for (size_t i = 0; i < option_count(); ++i) {
+        const std::string_view known = option(i).key;
+        const size_t distance =
+            std::min(edit_distance(name, known), 1 + edit_distance(name, known.substr(known.find('.') + 1)));
+        if (distance < best) best = distance, nearest = i;
+    }
+    const std::string last = name.substr(name.rfind('.') + 1);  // npos + 1 is 0
+    const char *suggestion = is_near(best, last) ? option(nearest).key : nullptr;
+    for (const auto &[other, known] : kOtherNames)
+        if (last == other && best > 1) suggestion = known;
+    if (suggestion == nullptr)
+        fail(XF_ERROR_NOT_FOUND, "there is no option '%s'; xf_option_get() lists all options", name.c_str());
+    fail(XF_ERROR_NOT_FOUND, "there is no option '%s'; the nearest is '%s'", name.c_str(), suggestion);
+}
+
 Options::Options() : entries_(option_count()) {
     for (size_t i = 0; i < option_count(); ++i) {
         set(option(i).key, option(i).default_value);
@@ -133,7 +132,7 @@ Options::Options() : entries_(option_count()) {
 }
 
 void Options::set(std::string_view key, std::string_view text) {
-    const Option &row = option(find(key));
+    const Option &row = option(find_option(key));
     const auto bad = [&] {
         fail(XF_ERROR_INVALID_ARGUMENT, "option '%s' is '%s', expected %s", row.key, shown(text).c_str(),
              type_name(row.type));
@@ -165,7 +164,7 @@ void Options::set(std::string_view key, std::string_view text) {
 }
 
 void Options::set_i64(std::string_view key, int64_t value) {
-    const size_t i = find(key);
+    const size_t i = find_option(key);
     if (option(i).type == XF_OPTION_REAL) return set_f64(key, value);
     if (option(i).type != XF_OPTION_BOOL) check_type(option(i), XF_OPTION_INTEGER);
     check_bounds(option(i), value);
@@ -173,38 +172,36 @@ void Options::set_i64(std::string_view key, int64_t value) {
 }
 
 void Options::set_f64(std::string_view key, double value) {
-    const size_t i = find(key);
+    const size_t i = find_option(key);
     check_type(option(i), XF_OPTION_REAL);
     check_bounds(option(i), value);  // also refuses NaN
     put(i, value);
 }
 
 void Options::set_number(std::string_view key, double value) {
-    const Option &row = option(find(key));
+    const Option &row = option(find_option(key));
     XF_CHECK(!std::isnan(value), XF_ERROR_INVALID_ARGUMENT, "option '%s' is nan, expected a number", row.key);
     if (row.type == XF_OPTION_REAL) return set_f64(key, value);
     XF_CHECK(row.type != XF_OPTION_TEXT, XF_ERROR_INVALID_ARGUMENT, "option '%s' is text, not a number", row.key);
     XF_CHECK(value == std::trunc(value), XF_ERROR_INVALID_ARGUMENT, "option '%s' is %s, expected a whole number",
              row.key, number(value).c_str());
     check_bounds(row, value);
-    set_i64(key, static_cast<int64_t>(value));
+    set_i64(key, value);
 }
 
 double Options::as_number(std::string_view key) const {
-    const Value &value = entries_[find(key)].value;
-    if (const auto *integer = std::get_if<int64_t>(&value)) return static_cast<double>(*integer);
-    if (const auto *flag = std::get_if<bool>(&value)) return *flag ? 1 : 0;
-    return f64(key);
+    const int32_t type = option(find_option(key)).type;
+    return type == XF_OPTION_INTEGER || type == XF_OPTION_BOOL ? i64(key) : f64(key);
 }
 
 void Options::set_bool(std::string_view key, bool value) {
-    const size_t i = find(key);
+    const size_t i = find_option(key);
     check_type(option(i), XF_OPTION_BOOL);
     put(i, value);
 }
 
 void Options::set_str(std::string_view key, std::string_view value) {
-    const size_t i = find(key);
+    const size_t i = find_option(key);
     check_type(option(i), XF_OPTION_TEXT);
     XF_CHECK(value.size() <= 4096, XF_ERROR_OUT_OF_RANGE, "option '%s' is %zu bytes long, expected at most 4096",
              option(i).key, value.size());
@@ -214,13 +211,13 @@ void Options::set_str(std::string_view key, std::string_view value) {
 }
 
 const Options::Value &Options::value(std::string_view key, int32_t type) const {
-    const size_t i = find(key);
+    const size_t i = find_option(key);
     check_type(option(i), type);
     return entries_[i].value;
 }
 
 int64_t Options::i64(std::string_view key) const {
-    const size_t i = find(key);
+    const size_t i = find_option(key);
     if (const auto *flag = std::get_if<bool>(&entries_[i].value)) return *flag ? 1 : 0;
     check_type(option(i), XF_OPTION_INTEGER);
     return std::get<int64_t>(entries_[i].value);
@@ -230,31 +227,30 @@ double Options::f64(std::string_view key) const { return std::get<double>(value(
 bool Options::boolean(std::string_view key) const { return std::get<bool>(value(key, XF_OPTION_BOOL)); }
 
 const std::string &Options::str(std::string_view key) const {
-    const Option &row = option(find(key));
+    const Option &row = option(find_option(key));
     XF_CHECK(row.choices == nullptr, XF_ERROR_INTERNAL, "option '%s' has choices, expected a read by choice()",
              row.key);
     return std::get<std::string>(value(key, XF_OPTION_TEXT));
 }
 
 bool Options::has_choice(std::string_view key, std::string_view word) {
-    const char *choices = option(find(key)).choices;
+    const char *choices = option(find_option(key)).choices;
     return choices != nullptr && is_choice(choices, word);
 }
 
 size_t Options::choice_count(std::string_view key) {
-    const std::string_view choices = option(find(key)).choices;
+    const std::string_view choices = option(find_option(key)).choices;
     return std::count(choices.begin(), choices.end(), '|') + 1;
 }
 
 void Options::fail_choice(std::string_view key) {
-    fail(XF_ERROR_INTERNAL, "option '%s' is read with other choices than the option table has", option(find(key)).key);
+    fail(XF_ERROR_INTERNAL, "option '%s' is read with other choices than the option table has",
+         option(find_option(key)).key);
 }
 
-size_t find_option(std::string_view key) { return find(key); }
+bool Options::is_set(std::string_view key) const { return entries_[find_option(key)].set; }
 
-bool Options::is_set(std::string_view key) const { return entries_[find(key)].set; }
-
-const std::string &Options::text(std::string_view key) const { return entries_[find(key)].text; }
+const std::string &Options::text(std::string_view key) const { return entries_[find_option(key)].text; }
 
 void Options::put(size_t index, Value value) {
     std::string text;

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,8 +26,8 @@ struct Option {
     double minimum, maximum;  // of numbers
     const char *choices;      // of texts: "a|b|c", or nullptr for any text
     const char *doc;
-    const char *paper;
-    const char *since;
+    const char *paper = "";     // where the paper defines it
+    const char *since = "0.1";  // the version that added it
 };
 
 // The number of bytes to insert, delete, or replace to turn one name into the other. Takes time proportional to the
@@ -42,6 +41,13 @@ size_t option_count();
 const Option &option(size_t index);
 // Index of the option with this key. XF_ERROR_NOT_FOUND names the nearest key.
 size_t find_option(std::string_view key);
+
+// A word of an option with choices, and its value.
+template <class T>
+struct Choice {
+    std::string_view word;
+    T value;
+};
 
 class Options {
 public:
@@ -63,15 +69,15 @@ public:
     const std::string &str(std::string_view key) const;  // of an option without choices
     // The value of an option with choices. `values` gives every word of the option table its value, in any order;
     // throws XF_ERROR_INTERNAL if it and the table differ, whichever word is set.
-    template <class T>
-    T choice(std::string_view key, std::initializer_list<std::pair<std::string_view, T>> values) const {
+    template <class T, size_t n>
+    T choice(std::string_view key, const Choice<T> (&values)[n]) const {
         const T *chosen = nullptr;
         size_t known = 0;
         for (const auto &[word, value] : values) {
             known += has_choice(key, word);
             if (word == text(key)) chosen = &value;
         }
-        if (chosen == nullptr || known != values.size() || known != choice_count(key)) fail_choice(key);
+        if (chosen == nullptr || known != n || known != choice_count(key)) fail_choice(key);
         return *chosen;
     }
     // Returns whether the option was set, even to its default. Calls that change an existing object use only these.

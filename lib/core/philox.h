@@ -22,13 +22,13 @@ struct Philox {
 };
 
 XF_HOST_DEVICE inline Philox philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
-    uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+    uint32_t k0 = key, k1 = key >> 32;
     for (int round = 0; round < 10; ++round) {
         const uint64_t p0 = uint64_t{0xD2511F53u} * c0, p1 = uint64_t{0xCD9E8D57u} * c2;
-        c0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ k0;
-        c2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ k1;
-        c1 = static_cast<uint32_t>(p1);
-        c3 = static_cast<uint32_t>(p0);
+        c0 = (p1 >> 32) ^ c1 ^ k0;
+        c2 = (p0 >> 32) ^ c3 ^ k1;
+        c1 = p1;
+        c3 = p0;
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
@@ -36,7 +36,7 @@ XF_HOST_DEVICE inline Philox philox(uint64_t key, uint32_t c0, uint32_t c1, uint
 }
 
 // NOLINTNEXTLINE(bugprone-incorrect-roundings): so everywhere; just below a half it is 1
-XF_HOST_DEVICE inline uint32_t dropout_threshold(float rate) { return static_cast<uint32_t>(rate * 65536.0f + 0.5f); }
+XF_HOST_DEVICE inline uint32_t dropout_threshold(float rate) { return rate * 65536.0f + 0.5f; }
 XF_HOST_DEVICE inline float dropout_scale(uint32_t threshold) {
     return 65536.0f / static_cast<float>(65536u - threshold);
 }

@@ -4,8 +4,6 @@
 // they are, also the decoding options that "parsing" sets.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "core/error.h"
 #include "core/options.h"
 
@@ -51,8 +49,8 @@ void Options::preset(std::string_view name) {
         set_i64("decode.max_extra_tokens", 300);
         return;
     }
-    fail(XF_ERROR_NOT_FOUND, "there is no preset '%.*s', expected tiny, small, base, big or parsing",
-         static_cast<int>(std::min<size_t>(name.size(), 64)), name.data());
+    fail(XF_ERROR_NOT_FOUND, "there is no preset '%s', expected tiny, small, base, big or parsing",
+         std::string(name.substr(0, 64)).c_str());
 }
 
 }  // namespace xf

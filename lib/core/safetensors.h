@@ -6,7 +6,7 @@
 //
 // Tensor data are read directly into the caller's memory and hashed there: they are never in memory twice, and the
 // checked bytes are the ones that are used. load_all() compares the checksum after the last byte, so the destinations
-// hold unverified bytes until it returns. read() checks only the range.
+// hold unverified bytes until it returns.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -30,23 +30,10 @@ public:
     // Reads and checks the header. Allocates no other memory.
     explicit SafetensorsReader(std::shared_ptr<const Input> input, const SafetensorsLimits &limits = {});
 
-    // Opens a file, which remains open during the lifetime of the object.
-    static SafetensorsReader open(const std::string &path, const SafetensorsLimits &limits = {},
-                                  const IoOps &io = system_io());
-
-    // Opens memory that the caller owns. It must outlive the object and must not change.
-    static SafetensorsReader from_memory(const void *bytes, size_t size, const SafetensorsLimits &limits = {});
-
     const Input &input() const { return *input_; }
     const Metadata &metadata() const { return header_.metadata; }
     const std::vector<TensorInfo> &tensors() const { return header_.tensors; }  // in the order of their data
     const TensorInfo *find(std::string_view name) const;                        // null if it does not exist
-
-    // Returns whether the file contains a checksum in the form that verify() and load_all() require.
-    bool has_digest() const { return header_.digest_at > 0; }
-
-    // Reads the data of one tensor; `bytes` must be exactly end - begin.
-    void read(const TensorInfo &tensor, void *dst, size_t bytes) const;
 
     // Reads everything and compares the checksum. Throws XF_ERROR_CORRUPT if it differs or is missing. Reports progress
     // as "load", in bytes.
@@ -70,29 +57,19 @@ public:
     // Copies `bytes` of a tensor's data from `offset` on. Called in ascending order, once for each byte.
     using Source = std::function<void(uint64_t offset, void *dst, size_t bytes)>;
 
-    // The caller owns the data, which must exist until write(). Throws XF_ERROR_INVALID_ARGUMENT for a bad dtype or
-    // size.
-    void add(std::string name, std::string dtype, std::vector<int64_t> shape, const void *data, size_t bytes);
+    // Throws XF_ERROR_INVALID_ARGUMENT for a bad dtype or shape.
     void add(std::string name, std::string dtype, std::vector<int64_t> shape, Source source);
 
     void set_metadata(std::string key, std::string value);  // not "sha256"
 
-    // Replaces the file with AtomicFile and returns its checksum. The same tensors and metadata give the same bytes.
-    // Throws XF_ERROR_INVALID_ARGUMENT if a name is not UTF-8 or occurs twice. Reports progress as "save", in bytes.
-    std::string write(const std::string &path, const IoOps &io = system_io(), bool keep_previous = true,
-                      const Call &call = Call()) const;
-
-    // Writes the same bytes to an output, without committing it. `name` is that of the output, for messages.
+    // Writes the file, without committing it, and returns its checksum. The same tensors and metadata give the same
+    // bytes. `name` is that of the output, for messages. Throws XF_ERROR_INVALID_ARGUMENT if the name of a tensor is
+    // not UTF-8 or occurs twice. Reports progress as "save", in bytes.
     std::string write(Output *output, const std::string &name, const Call &call = Call()) const;
 
 private:
-    struct Layout;
-    Layout lay_out(const std::string &name) const;
-    static std::string put(const Layout &layout, Output *output, const Call &call);
-
     struct Entry {
         TensorInfo info;  // begin is 0, end is the number of bytes
-        const void *data;
         Source source;
     };
     std::vector<Entry> entries_;

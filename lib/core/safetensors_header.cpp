@@ -13,6 +13,7 @@
 #include <rapidjson/reader.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -28,8 +29,7 @@ using rapidjson::SizeType;
 // The beginning of a hostile string, without control characters, for a message.
 std::string printable(std::string_view text) {
     std::string safe;
-    for (const char c : text.substr(0, 60))
-        safe += static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f ? '?' : c;
+    for (const unsigned char c : text.substr(0, 60)) safe += c < 0x20 || c >= 0x7f ? '?' : c;
     return text.size() > 60 ? safe + "..." : safe;
 }
 
@@ -216,9 +216,9 @@ void HeaderHandler::finish_tensor() {
     const uint64_t bytes =
         checked_mul<uint64_t>(checked_elements(tensor_.shape, what.c_str()), dtype_bytes(tensor_.dtype), what.c_str());
     if (tensor_.end < tensor_.begin || tensor_.end - tensor_.begin != bytes)
-        refuse(XF_ERROR_CORRUPT, "tensor '%s' has data_offsets [%llu, %llu], expected %llu bytes by dtype and shape",
-               name.c_str(), static_cast<unsigned long long>(tensor_.begin),
-               static_cast<unsigned long long>(tensor_.end), static_cast<unsigned long long>(bytes));
+        refuse(XF_ERROR_CORRUPT,
+               "tensor '%s' has data_offsets [%" PRIu64 ", %" PRIu64 "], expected %" PRIu64 " bytes by dtype and shape",
+               name.c_str(), tensor_.begin, tensor_.end, bytes);
     out_.tensors.push_back(std::move(tensor_));
 }
 
@@ -234,7 +234,7 @@ void check_outside_strings(std::string_view json, const std::string &where) {
             XF_CHECK(c != '\0' && std::strchr("{}[]:,0123456789 \t\r\n", c), XF_ERROR_CORRUPT,
                      "'%s': the header has byte 0x%02x at %zu outside of strings, expected objects, strings and "
                      "whole numbers only",
-                     where.c_str(), static_cast<unsigned char>(c), i);
+                     where.c_str(), c & 0xFFu, i);
         }
     }
 }
@@ -247,26 +247,24 @@ void check_cover(std::vector<TensorInfo> &tensors, uint64_t data_bytes, const st
     uint64_t at = 0;
     for (const TensorInfo &tensor : tensors) {
         XF_CHECK(tensor.begin == at, XF_ERROR_CORRUPT,
-                 "'%s': tensor '%s' begins at byte %llu of the data, expected %llu (no holes, no overlaps)",
-                 where.c_str(), printable(tensor.name).c_str(), static_cast<unsigned long long>(tensor.begin),
-                 static_cast<unsigned long long>(at));
+                 "'%s': tensor '%s' begins at byte %" PRIu64 " of the data, expected %" PRIu64
+                 " (no holes, no overlaps)",
+                 where.c_str(), printable(tensor.name).c_str(), tensor.begin, at);
         at = tensor.end;
     }
-    XF_CHECK(at == data_bytes, XF_ERROR_CORRUPT, "'%s': the file has %llu bytes of data, but its header describes %llu",
-             where.c_str(), static_cast<unsigned long long>(data_bytes), static_cast<unsigned long long>(at));
+    XF_CHECK(at == data_bytes, XF_ERROR_CORRUPT,
+             "'%s': the file has %" PRIu64 " bytes of data, but its header describes %" PRIu64, where.c_str(),
+             data_bytes, at);
 }
 
 void append_string(std::string &out, std::string_view text) {
     out += '"';
-    for (const char c : text) {
-        if (c == '"' || c == '\\') {
-            out += '\\';
+    for (const unsigned char c : text) {
+        if (c == '"' || c == '\\') out += '\\';
+        if (c < 0x20)
+            out += format("\\u%04x", c);
+        else
             out += c;
-        } else if (static_cast<unsigned char>(c) < 0x20) {
-            out += format("\\u%04x", static_cast<unsigned>(c));
-        } else {
-            out += c;
-        }
     }
     out += '"';
 }
@@ -317,10 +315,11 @@ std::string format_safetensors_header(const Metadata &metadata, const std::vecto
         append_string(json, tensor.name);
         json += ":{\"dtype\":\"" + tensor.dtype + "\",\"shape\":[";
         comma = "";
-        for (const int64_t dimension : tensor.shape)
-            json += format("%s%lld", std::exchange(comma, ","), static_cast<long long>(dimension));
-        json += format("],\"data_offsets\":[%llu,%llu]}", static_cast<unsigned long long>(tensor.begin),
-                       static_cast<unsigned long long>(tensor.end));
+        for (const int64_t dimension : tensor.shape) {
+            json += std::exchange(comma, ",");
+            json += std::to_string(dimension);
+        }
+        json += format("],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", tensor.begin, tensor.end);
     }
     json += '}';
     json.append((8 - json.size() % 8) % 8, ' ');

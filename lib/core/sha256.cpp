@@ -18,17 +18,6 @@ namespace {
 
 constexpr size_t kBlock = 64;
 
-std::string to_hex(SHA256_CTX context) {
-    uint8_t digest[32];
-    SHA256Final(digest, &context);
-    std::string text;
-    for (const uint8_t byte : digest) {
-        text += "0123456789abcdef"[byte >> 4];
-        text += "0123456789abcdef"[byte & 15];
-    }
-    return text;
-}
-
 #if defined(__x86_64__)
 alignas(16) constexpr uint32_t kRound[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -86,7 +75,7 @@ __attribute__((target("sha,sse4.1,ssse3"))) void compress(uint32_t *state, const
 Sha256::Sha256() { SHA256Init(&context_); }
 
 void Sha256::update(const void *data, size_t bytes) {
-    const uint8_t *from = static_cast<const uint8_t *>(data);
+    auto from = static_cast<const uint8_t *>(data);
 #if defined(__x86_64__)
     static const bool fast = has_sha_instructions();
     if (fast && bytes >= kBlock) {
@@ -104,13 +93,10 @@ void Sha256::update(const void *data, size_t bytes) {
     if (bytes > 0) SHA256Update(&context_, from, bytes);
 }
 
-std::string Sha256::hex() const { return to_hex(context_); }
-
-std::string portable_sha256_hex(const void *data, size_t bytes) {
-    SHA256_CTX context;
-    SHA256Init(&context);
-    if (bytes > 0) SHA256Update(&context, static_cast<const uint8_t *>(data), bytes);
-    return to_hex(context);
+std::string Sha256::hex() const {
+    SHA256_CTX context = context_;
+    char text[SHA256_DIGEST_STRING_LENGTH];
+    return SHA256End(&context, text);
 }
 
 }  // namespace xf

@@ -25,7 +25,4 @@ private:
     SHA256_CTX context_;
 };
 
-// The portable implementation, for tests.
-std::string portable_sha256_hex(const void *data, size_t bytes);
-
 }  // namespace xf

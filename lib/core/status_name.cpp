@@ -3,56 +3,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "xformer/status.h"
 
+#define XF_NAME(status) \
+    case status:        \
+        return #status;
+
 extern "C" const char *xf_status_name(xf_status status) {
     switch (status) {
-        case XF_OK:
-            return "XF_OK";
-        case XF_DONE:
-            return "XF_DONE";
-        case XF_ERROR_INVALID_ARGUMENT:
-            return "XF_ERROR_INVALID_ARGUMENT";
-        case XF_ERROR_NO_MEMORY:
-            return "XF_ERROR_NO_MEMORY";
-        case XF_ERROR_NOT_FOUND:
-            return "XF_ERROR_NOT_FOUND";
-        case XF_ERROR_OUT_OF_RANGE:
-            return "XF_ERROR_OUT_OF_RANGE";
-        case XF_ERROR_BUFFER_TOO_SMALL:
-            return "XF_ERROR_BUFFER_TOO_SMALL";
-        case XF_ERROR_STATE:
-            return "XF_ERROR_STATE";
-        case XF_ERROR_BUSY:
-            return "XF_ERROR_BUSY";
-        case XF_ERROR_IO:
-            return "XF_ERROR_IO";
-        case XF_ERROR_CORRUPT:
-            return "XF_ERROR_CORRUPT";
-        case XF_ERROR_LIMIT:
-            return "XF_ERROR_LIMIT";
-        case XF_ERROR_VERSION:
-            return "XF_ERROR_VERSION";
-        case XF_ERROR_DATA:
-            return "XF_ERROR_DATA";
-        case XF_ERROR_UNSUPPORTED:
-            return "XF_ERROR_UNSUPPORTED";
-        case XF_ERROR_BACKEND:
-            return "XF_ERROR_BACKEND";
-        case XF_ERROR_NONFINITE:
-            return "XF_ERROR_NONFINITE";
-        case XF_ERROR_FORKED:
-            return "XF_ERROR_FORKED";
-        case XF_ERROR_CANCELLED:
-            return "XF_ERROR_CANCELLED";
-        case XF_ERROR_CALLBACK:
-            return "XF_ERROR_CALLBACK";
-        case XF_ERROR_DEADLINE:
-            return "XF_ERROR_DEADLINE";
-        case XF_ERROR_PEER:
-            return "XF_ERROR_PEER";
-        case XF_ERROR_DESYNC:
-            return "XF_ERROR_DESYNC";
-        case XF_ERROR_INTERNAL:
-            return "XF_ERROR_INTERNAL";
+        XF_NAME(XF_OK)
+        XF_NAME(XF_DONE)
+        XF_NAME(XF_ERROR_INVALID_ARGUMENT)
+        XF_NAME(XF_ERROR_NO_MEMORY)
+        XF_NAME(XF_ERROR_NOT_FOUND)
+        XF_NAME(XF_ERROR_OUT_OF_RANGE)
+        XF_NAME(XF_ERROR_BUFFER_TOO_SMALL)
+        XF_NAME(XF_ERROR_STATE)
+        XF_NAME(XF_ERROR_BUSY)
+        XF_NAME(XF_ERROR_IO)
+        XF_NAME(XF_ERROR_CORRUPT)
+        XF_NAME(XF_ERROR_LIMIT)
+        XF_NAME(XF_ERROR_VERSION)
+        XF_NAME(XF_ERROR_DATA)
+        XF_NAME(XF_ERROR_UNSUPPORTED)
+        XF_NAME(XF_ERROR_BACKEND)
+        XF_NAME(XF_ERROR_NONFINITE)
+        XF_NAME(XF_ERROR_FORKED)
+        XF_NAME(XF_ERROR_CANCELLED)
+        XF_NAME(XF_ERROR_CALLBACK)
+        XF_NAME(XF_ERROR_DEADLINE)
+        XF_NAME(XF_ERROR_PEER)
+        XF_NAME(XF_ERROR_DESYNC)
+        XF_NAME(XF_ERROR_INTERNAL)
         default:
             return "XF_STATUS_UNKNOWN";
     }

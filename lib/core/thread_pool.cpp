@@ -7,9 +7,7 @@
 #include <new>
 
 #include "core/float_state.h"
-#include "core/os/cpu_quota.h"
 #include "core/os/process.h"
-#include "core/os/thread.h"
 
 namespace xf {
 namespace {

@@ -8,7 +8,7 @@
 namespace xf {
 
 CodePoint decode_utf8(std::string_view text, size_t offset) {
-    const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(text[i])); };
+    const auto byte = [&](size_t i) { return text[i] & 0xFFu; };
     const uint32_t lead = byte(offset);
     if (lead < 0x80) return {lead, 1, true};
 
@@ -58,7 +58,7 @@ size_t find_invalid_utf8(std::string_view text) {
 }
 
 void append_utf8(uint32_t c, std::string *text) {
-    const auto put = [&](uint32_t byte) { text->push_back(static_cast<char>(static_cast<unsigned char>(byte))); };
+    const auto put = [&](uint32_t byte) { text->push_back(byte); };
     if (c < 0x80) {
         put(c);
     } else if (c < 0x800) {

@@ -31,8 +31,7 @@ public:
     constexpr T &back() const { return data_[size_ - 1]; }
     constexpr T *begin() const { return data_; }
     constexpr T *end() const { return data_ + size_; }
-    constexpr View subview(int64_t offset, int64_t count) const { return {data_ + offset, count}; }
-    constexpr operator std::span<T>() const { return {data_, static_cast<size_t>(size_)}; }
+    constexpr operator std::span<T>() const { return std::span<T>(data_, size_); }
 
 private:
     T *data_ = nullptr;

@@ -20,14 +20,6 @@ constexpr int64_t kBatchesPerWindow = 100;
 // Makes the order of the batches independent of the order of the pairs.
 constexpr uint64_t kBatchOrderStream = 0x6261746368657321u;
 
-void check_offsets(const HeapVector<int64_t> &offsets, size_t tokens, const char *side) {
-    const int64_t last = tokens;
-    XF_CHECK(!offsets.empty() && offsets.front() == 0 && offsets.back() == last &&
-                 std::is_sorted(offsets.begin(), offsets.end()),
-             XF_ERROR_INVALID_ARGUMENT, "the %s offsets do not increase from 0 to the number of tokens, %zu", side,
-             tokens);
-}
-
 // Copies one side of the pairs [begin, end).
 void gather_side(const HeapVector<int32_t> &ids, const HeapVector<int64_t> &offsets, const uint32_t *begin,
                  const uint32_t *end, std::vector<int32_t> *out_ids, std::vector<int64_t> *out_offsets) {
@@ -37,6 +29,12 @@ void gather_side(const HeapVector<int32_t> &ids, const HeapVector<int64_t> &offs
         out_ids->insert(out_ids->end(), ids.begin() + offsets[*pair], ids.begin() + offsets[size_t{*pair} + 1]);
         out_offsets->push_back(out_ids->size());
     }
+}
+
+void check_size(const EncodedCorpus &corpus) {
+    XF_CHECK(corpus.size() > 0, XF_ERROR_DATA, "the corpus contains no sentence pairs");
+    XF_CHECK(corpus.size() < kMaxInt32, XF_ERROR_LIMIT, "the corpus has %" PRId64 " pairs; the maximum is %" PRId64,
+             corpus.size(), kMaxInt32 - 1);
 }
 
 }  // namespace
@@ -53,9 +51,7 @@ BatcherOptions BatcherOptions::from(const Options &options) {
 
 Batcher::Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options, EncodeEpoch encode_epoch)
     : options_(options), encode_epoch_(std::move(encode_epoch)) {
-    XF_CHECK(options.batch_tokens >= 1 && options.batch_tokens <= kMaxInt32, XF_ERROR_OUT_OF_RANGE,
-             "data.batch_tokens is %" PRId64 ", expected 1 to %" PRId64, options.batch_tokens, kMaxInt32);
-    check_corpus(corpus.get());
+    check_size(*corpus);
     plan_ = make_plan(std::move(corpus), 0);
     fingerprint_ = plan_.corpus->fingerprint();
 }
@@ -82,28 +78,6 @@ std::map<std::string, std::string> Batcher::order() const {
             {"data.shuffle", options_.shuffle ? "true" : "false"},
             {"data.seed", std::to_string(options_.seed)},
             {"data.sampling", number(options_.sampling)}};
-}
-
-void Batcher::check_corpus(const EncodedCorpus *corpus) const {
-    XF_CHECK(corpus != nullptr, XF_ERROR_INVALID_ARGUMENT, "the corpus is NULL");
-    const EncodedCorpus &c = *corpus;
-    check_offsets(c.src_offsets, c.src_ids.size(), "source");
-    check_offsets(c.tgt_offsets, c.tgt_ids.size(), "target");
-    XF_CHECK(c.src_offsets.size() == c.tgt_offsets.size(), XF_ERROR_INVALID_ARGUMENT,
-             "the corpus has %zu source sentences and %zu target sentences, expected the same number",
-             c.src_offsets.size() - 1, c.tgt_offsets.size() - 1);
-    XF_CHECK(c.corpus_index.size() + 1 == c.src_offsets.size(), XF_ERROR_INVALID_ARGUMENT,
-             "the corpus has %zu indices for %" PRId64 " pairs, expected one for each", c.corpus_index.size(),
-             c.size());
-    XF_CHECK(c.size() > 0, XF_ERROR_DATA, "the corpus contains no sentence pairs");
-    XF_CHECK(c.size() < kMaxInt32, XF_ERROR_LIMIT, "the corpus has %" PRId64 " pairs; the maximum is %" PRId64,
-             c.size(), kMaxInt32 - 1);
-    for (int64_t i = 0; i < c.size(); ++i) {
-        const int64_t longest = std::max(c.src_length(i), c.tgt_length(i));
-        XF_CHECK(longest <= options_.batch_tokens, XF_ERROR_LIMIT,
-                 "pair %" PRId64 " has a side of %" PRId64 " tokens; the maximum is %" PRId64 " (data.batch_tokens)", i,
-                 longest, options_.batch_tokens);
-    }
 }
 
 // The number of pairs that are sorted by length together.
@@ -220,7 +194,7 @@ uint64_t Batcher::new_id() {
 std::shared_ptr<const EncodedCorpus> Batcher::corpus_of(int64_t epoch, const Call &call) const {
     if (!encode_epoch_) return plan_.corpus;
     auto corpus = encode_epoch_(epoch, call);
-    check_corpus(corpus.get());
+    check_size(*corpus);
     return corpus;
 }
 

@@ -68,8 +68,8 @@ public:
     // Encodes the corpus for an epoch, or without random segmentation for TextKey::kUnsampled.
     using EncodeEpoch = std::function<std::shared_ptr<const EncodedCorpus>(int64_t epoch, const Call &call)>;
 
-    // The corpus is encoded for epoch 0 or, without encode_epoch, for all epochs. XF_ERROR_LIMIT, naming the pair, if a
-    // pair does not fit into a batch; XF_ERROR_DATA if there are no pairs.
+    // The corpus is encoded for epoch 0 or, without encode_epoch, for all epochs. Its pairs must fit into a batch.
+    // XF_ERROR_DATA if there are no pairs; XF_ERROR_LIMIT for 2^31 - 1 or more.
     Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options, EncodeEpoch encode_epoch = {});
 
     // Sets *batch to the next batch. At the end of an epoch returns false and leaves *batch unchanged; the following
@@ -109,7 +109,6 @@ private:
     };
 
     static int64_t batches(const Plan &plan) { return std::ssize(plan.starts) - 1; }
-    void check_corpus(const EncodedCorpus *corpus) const;
     std::shared_ptr<const EncodedCorpus> corpus_of(int64_t epoch, const Call &call) const;
     size_t window_size(const EncodedCorpus &corpus) const;
     void sort_windows(Plan *plan) const;

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "core/call.h"
-#include "core/heap_vector.h"
+#include "core/heap.h"
 #include "core/options.h"
 #include "xformer/data.h"
 
@@ -61,10 +61,6 @@ public:
     static std::shared_ptr<const Corpus> open_pair(const std::string &source_path, const std::string &target_path,
                                                    const CorpusOptions &options, const Warn &warn = {},
                                                    const Call &call = {});
-    // Same as open_tsv, for bytes in memory, which are copied. `name` replaces the path in messages.
-    static std::shared_ptr<const Corpus> from_memory(std::string_view name, std::string_view tsv,
-                                                     const CorpusOptions &options, const Warn &warn = {},
-                                                     const Call &call = {});
     // Copies pairs from memory. Tabs and line ends are part of the text. If lengths is null, the texts are
     // NUL-terminated.
     struct Side {

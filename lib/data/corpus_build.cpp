@@ -4,18 +4,18 @@
 #include "data/corpus.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cstring>
 
 #include "core/error.h"
+#include "core/os/file.h"
 #include "core/utf8.h"
-#include "data/folder.h"
 #include "data/line_reader.h"
 
 namespace xf {
 namespace {
 
-constexpr int64_t kMaxBytesPerSide = int64_t{1} << 28;
 constexpr int64_t kMaxWarnings = 10;
 // Size hints are not trusted beyond this limit: a sparse file can claim any size.
 constexpr uint64_t kMaxReserve = uint64_t{1} << 28;
@@ -33,25 +33,33 @@ std::string shorten_path(std::string_view path) {
     return "..." + std::string(path.substr(from));
 }
 
+// Returns the files of a folder, sorted by the bytes of their names, which gives the same order on every machine; for
+// another path, the path. Spark and Hadoop write data sets as folders of part-00000, part-00001, and so on, next to
+// _SUCCESS and .part-00000.crc, so names that begin with "_" or "." are ignored.
+std::vector<std::string> list_files(const std::string &path) {
+    FileStatus status;
+    if (path.find('\0') != std::string::npos) return {path};  // rejected by open_file_source()
+    if (stat_file(path.c_str(), &status) != 0) fail_errno(errno, "open", path);
+    if (status.kind != FileKind::kFolder) return {path};
+    std::vector<std::string> names, files;
+    if (list_folder(kCurrentFolder, path.c_str(), "", &names) != 0) fail_errno(errno, "open", path);
+    for (const std::string &name : names)
+        if (name[0] != '.' && name[0] != '_') files.push_back(path + (path.back() == '/' ? "" : "/") + name);
+    XF_CHECK(!files.empty(), XF_ERROR_DATA, "the folder '%s' has no files", path.c_str());
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
 }  // namespace
 
 class CorpusBuilder {
 public:
     CorpusBuilder(const CorpusOptions &options, const Corpus::Warn &warn, const Call &call)
-        : options_(options), warn_(warn), call_(call), store_(std::make_shared<Corpus::Store>(options.heap)) {
-        XF_CHECK(options.max_bytes_per_side >= 1 && options.max_bytes_per_side <= kMaxBytesPerSide,
-                 XF_ERROR_OUT_OF_RANGE, "data.max_bytes is %" PRId64 ", expected 1 to %" PRId64,
-                 options.max_bytes_per_side, kMaxBytesPerSide);
-    }
-
-    void read_tsv(const std::string &name, std::unique_ptr<ByteSource> source) {
-        read_lines(name, std::move(source));
-        end(name);
-    }
+        : options_(options), warn_(warn), call_(call), store_(std::make_shared<Corpus::Store>(options.heap)) {}
 
     // Reads a file or all files of a folder.
     void read_tsv(const std::string &path) {
-        for (const std::string &file : list_files(path)) read_lines(file, open_file_source(file));
+        for (const std::string &file : list_files(path)) read_lines(file);
         end(path);
     }
 
@@ -96,10 +104,10 @@ private:
         int64_t line;
     };
 
-    void read_lines(const std::string &name, std::unique_ptr<ByteSource> source) {
-        LineReader reader(std::move(source), line_bound(2), call_);
+    void read_lines(const std::string &path) {
+        LineReader reader(open_file_source(path), line_bound(2), call_);
         reserve(reader.size_hint());
-        const std::string file = shorten_path(name);
+        const std::string file = shorten_path(path);
         for (LineReader::Line line; reader.next(&line);) {
             poll(reader.lines());
             take_tsv({file, reader.lines()}, line);
@@ -276,13 +284,6 @@ std::shared_ptr<const Corpus> Corpus::open_pair(const std::string &source_path, 
                                                 const CorpusOptions &options, const Warn &warn, const Call &call) {
     CorpusBuilder builder(options, warn, call);
     builder.read_parallel(source_path, target_path);
-    return builder.finish();
-}
-
-std::shared_ptr<const Corpus> Corpus::from_memory(std::string_view name, std::string_view tsv,
-                                                  const CorpusOptions &options, const Warn &warn, const Call &call) {
-    CorpusBuilder builder(options, warn, call);
-    builder.read_tsv(std::string(name), memory_source(tsv));
     return builder.finish();
 }
 

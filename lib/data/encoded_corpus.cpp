@@ -1,15 +1,13 @@
 // Encoding all pairs of a corpus; see encoded_corpus.h.
 //
-// On a pool, pairs are encoded in waves. A wave consists of a few tasks per worker, each of about 32 KB of text. Every
+// Text is encoded in waves. A wave consists of a few tasks per worker, each of about 32 KB of text. Every
 // task stores its ids in its own buffer, and the caller then appends the buffers in the order of the corpus. The extra
 // memory is therefore bounded by the size of a wave.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "data/encoded_corpus.h"
 
-#include <cinttypes>
 #include <exception>
-#include <limits>
 #include <string_view>
 
 #include "core/error.h"
@@ -28,21 +26,7 @@ void absorb(uint64_t *hash, uint64_t word) {
     *hash ^= *hash >> 32;
 }
 
-}  // namespace
-
-EncodedCorpus::EncodedCorpus(const std::shared_ptr<Heap> &heap)
-    : src_ids(HeapAllocator<int32_t>(heap)),
-      tgt_ids(src_ids.get_allocator()),
-      src_offsets(1, 0, HeapAllocator<int64_t>(heap)),
-      tgt_offsets(src_offsets),
-      corpus_index(src_offsets.get_allocator()) {}
-
-namespace {
-
-void check_arguments(const Corpus &corpus, bool tokenizer, int64_t max_tokens_per_side) {
-    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-    XF_CHECK(max_tokens_per_side >= 2 && max_tokens_per_side <= kMost, XF_ERROR_OUT_OF_RANGE,
-             "the limit of tokens per side is %" PRId64 ", expected 2 to %" PRId64, max_tokens_per_side, kMost);
+void check_tokenizer(const Corpus &corpus, bool tokenizer) {
     XF_CHECK(corpus.has_text() || !tokenizer, XF_ERROR_INVALID_ARGUMENT,
              "a tokenizer was given for a corpus of token ids, expected NULL");
     XF_CHECK(!corpus.has_text() || tokenizer, XF_ERROR_INVALID_ARGUMENT,
@@ -124,37 +108,26 @@ struct Wave {
 
 }  // namespace
 
-EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side, const Call &call,
-                            const std::shared_ptr<Heap> &heap, int64_t epoch) {
-    check_arguments(corpus, encode != nullptr, max_tokens_per_side);
-    EncodedCorpus encoded(heap);
-    std::vector<int32_t> src_ids, tgt_ids;
-    const auto encode_text = [&](Side side, int64_t pair, std::string_view text, std::vector<int32_t> *ids) {
-        ids->clear();
-        encode({side, pair, epoch}, text, ids);
-        return std::span<const int32_t>(*ids);
-    };
-    for (int64_t i = 0; i < corpus.size(); ++i) {
-        call.progress("encode", i, corpus.size());
-        const auto src = encode ? encode_text(Side::kSource, i, corpus.source(i), &src_ids) : corpus.source_ids(i);
-        const auto tgt = encode ? encode_text(Side::kTarget, i, corpus.target(i), &tgt_ids) : corpus.target_ids(i);
-        take_pair(src, tgt, i, max_tokens_per_side, &encoded);
-    }
-    call.progress("encode", corpus.size(), corpus.size());
-    return encoded;
-}
+EncodedCorpus::EncodedCorpus(const std::shared_ptr<Heap> &heap)
+    : src_ids(HeapAllocator<int32_t>(heap)),
+      tgt_ids(src_ids.get_allocator()),
+      src_offsets(1, 0, HeapAllocator<int64_t>(heap)),
+      tgt_offsets(src_offsets),
+      corpus_index(src_offsets.get_allocator()) {}
 
 EncodedCorpus encode_corpus(const Corpus &corpus, const Encoders &encoders, int64_t max_tokens_per_side,
                             const Call &call, const std::shared_ptr<Heap> &heap, int64_t epoch) {
-    if (encoders.of_worker.size() <= 1)
-        return encode_corpus(corpus, encoders.of_worker.empty() ? Encode() : encoders.of_worker[0], max_tokens_per_side,
-                             call, heap, epoch);
-    check_arguments(corpus, true, max_tokens_per_side);
+    check_tokenizer(corpus, !encoders.of_worker.empty());
     constexpr size_t kTasksPerWorker = 4;
     EncodedCorpus encoded(heap);
     Wave wave{corpus, encoders, epoch, call, std::vector<Task>(encoders.of_worker.size() * kTasksPerWorker)};
     for (int64_t next = 0; next < corpus.size();) {
         call.progress("encode", next, corpus.size());
+        if (!corpus.has_text()) {
+            take_pair(corpus.source_ids(next), corpus.target_ids(next), next, max_tokens_per_side, &encoded);
+            ++next;
+            continue;
+        }
         next = wave.plan(next);
         wave.run();
         for (size_t t = 0; t < wave.count; ++t) {
@@ -178,7 +151,7 @@ uint64_t EncodedCorpus::fingerprint() const {
     for (const auto *offsets : {&src_offsets, &tgt_offsets})
         for (int64_t offset : *offsets) absorb(&hash, offset);
     for (const auto *ids : {&src_ids, &tgt_ids})
-        for (int32_t id : *ids) absorb(&hash, static_cast<uint32_t>(id));
+        for (int32_t id : *ids) absorb(&hash, uint32_t(id));
     return hash;
 }
 

@@ -59,17 +59,13 @@ using Encode = std::function<void(const TextKey &key, std::string_view text, std
 
 // One callback per worker of a pool, so that each can keep scratch memory.
 struct Encoders {
-    ThreadPool *pool;
+    ThreadPool *pool = nullptr;
     std::vector<Encode> of_worker;  // [pool->workers()], or empty for a corpus of ids
 };
 
-// max_tokens_per_side includes the end token and is at least 2. `encode` must be empty for a corpus of ids and only
-// then: XF_ERROR_INVALID_ARGUMENT. Reports progress as "encode", in pairs.
-EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side,
-                            const Call &call = Call(), const std::shared_ptr<Heap> &heap = nullptr,
-                            int64_t epoch = TextKey::kUnsampled);
-
-// The same on all workers of a pool, with the same result. If several pairs cause errors, the first one is reported.
+// max_tokens_per_side includes the end token and is at least 2. There must be no encoders for a corpus of ids and only
+// then: XF_ERROR_INVALID_ARGUMENT. The result does not depend on the number of workers; if several pairs cause errors,
+// the first one is reported. Reports progress as "encode", in pairs.
 EncodedCorpus encode_corpus(const Corpus &corpus, const Encoders &encoders, int64_t max_tokens_per_side,
                             const Call &call = Call(), const std::shared_ptr<Heap> &heap = nullptr,
                             int64_t epoch = TextKey::kUnsampled);

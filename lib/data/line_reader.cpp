@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/os/file.h"
+#include "core/file.h"
 
 namespace xf {
 namespace {
@@ -19,30 +19,22 @@ constexpr int kPollMs = 100;
 
 class FileSource final : public ByteSource {
 public:
-    explicit FileSource(const std::string &path) : path_(path) {
-        XF_CHECK(path.find('\0') == std::string::npos, XF_ERROR_INVALID_ARGUMENT, "the path '%s' contains a NUL byte",
-                 path.c_str());
-        do {
-            fd_ = system_io().open(kCurrentFolder, path.c_str(), OpenMode::kRead, 0);
-        } while (fd_ < 0 && errno == EINTR);
-        if (fd_ < 0) fail_errno(errno, "open", path);
-        try {
-            examine();
-        } catch (...) {
-            system_io().close(fd_);
-            throw;
-        }
+    explicit FileSource(const std::string &path) : path_(path), fd_(open(path), system_io()) {
+        FileStatus status;
+        if (system_io().fstat(fd_.get(), &status) != 0) fail_errno(errno, "examine", path);
+        if (status.kind == FileKind::kFolder) fail_errno(EISDIR, "open", path);
+        // Devices such as /dev/zero never end.
+        XF_CHECK(status.kind == FileKind::kRegular || status.kind == FileKind::kPipe, XF_ERROR_IO,
+                 "cannot open '%s': found a special file, expected a regular file or a pipe", path.c_str());
+        if (status.kind == FileKind::kRegular && status.size > 0) size_ = status.size;
     }
-    FileSource(const FileSource &) = delete;
-    FileSource &operator=(const FileSource &) = delete;
-    ~FileSource() override { system_io().close(fd_); }
 
     // Waits for a pipe only for a limited time, so that the caller can check for cancellation.
     size_t read(char *dst, size_t size) override {
-        const int64_t got = read_file_some(fd_, dst, size);
+        const int64_t got = read_file_some(fd_.get(), dst, size);
         if (got >= 0) return got;
         if (errno == EAGAIN) {
-            wait_readable(fd_, kPollMs);
+            wait_readable(fd_.get(), kPollMs);
         } else if (errno != EINTR) {
             fail_errno(errno, "read", path_);
         }
@@ -52,41 +44,23 @@ public:
     uint64_t size_hint() const override { return size_; }
 
 private:
-    void examine() {
-        FileStatus status;
-        if (system_io().fstat(fd_, &status) != 0) fail_errno(errno, "examine", path_);
-        if (status.kind == FileKind::kFolder) fail_errno(EISDIR, "open", path_);
-        // Devices such as /dev/zero never end.
-        XF_CHECK(status.kind == FileKind::kRegular || status.kind == FileKind::kPipe, XF_ERROR_IO,
-                 "cannot open '%s': found a special file, expected a regular file or a pipe", path_.c_str());
-        if (status.kind == FileKind::kRegular && status.size > 0) size_ = status.size;
+    static int open(const std::string &path) {
+        XF_CHECK(path.find('\0') == std::string::npos, XF_ERROR_INVALID_ARGUMENT, "the path '%s' contains a NUL byte",
+                 path.c_str());
+        const int fd =
+            retry_interrupted([&] { return system_io().open(kCurrentFolder, path.c_str(), OpenMode::kRead, 0); });
+        if (fd < 0) fail_errno(errno, "open", path);
+        return fd;
     }
 
     std::string path_;
-    int fd_ = -1;
+    Fd fd_;
     uint64_t size_ = 0;
-};
-
-class MemorySource final : public ByteSource {
-public:
-    explicit MemorySource(std::string_view bytes) : bytes_(bytes) {}
-    size_t read(char *dst, size_t size) override {
-        const size_t count = std::min(size, bytes_.size());
-        if (count > 0) std::memcpy(dst, bytes_.data(), count);
-        bytes_.remove_prefix(count);
-        return count;
-    }
-    uint64_t size_hint() const override { return bytes_.size(); }
-
-private:
-    std::string_view bytes_;
 };
 
 }  // namespace
 
 std::unique_ptr<ByteSource> open_file_source(const std::string &path) { return std::make_unique<FileSource>(path); }
-
-std::unique_ptr<ByteSource> memory_source(std::string_view bytes) { return std::make_unique<MemorySource>(bytes); }
 
 LineReader::LineReader(std::unique_ptr<ByteSource> source, size_t max_line_bytes, const Call &call)
     : source_(std::move(source)), max_line_bytes_(max_line_bytes), call_(call) {}

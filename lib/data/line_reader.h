@@ -33,9 +33,6 @@ public:
 // Opens a regular file or a pipe. Everything else is an error ("cannot open 'x': Is a directory").
 std::unique_ptr<ByteSource> open_file_source(const std::string &path);
 
-// The bytes must outlive the source.
-std::unique_ptr<ByteSource> memory_source(std::string_view bytes);
-
 class LineReader {
 public:
     struct Line {

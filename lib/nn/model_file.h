@@ -1,6 +1,6 @@
 // Models and checkpoints as safetensors files.
 //
-// The same code reads and writes files, memory, file descriptors, and callbacks (core/input.h, core/output.h).
+// The same code reads and writes files, memory, file descriptors, and callbacks (core/file.h, core/output.h).
 //
 // Metadata: "format" ("xformer"), "format_version", "kind" ("model" or "checkpoint"), every option of the group
 // "model." under its key, "tokenizer" (JSON, opaque here), the user's metadata as "user.KEY", and keys that the caller

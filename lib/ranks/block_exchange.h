@@ -11,7 +11,7 @@
 
 #include "backend/context.h"
 #include "backend/device.h"
-#include "core/heap_vector.h"
+#include "core/heap.h"
 #include "ranks/block_math.h"
 #include "ranks/device_transport.h"
 #include "ranks/slices.h"

@@ -1,8 +1,6 @@
-// See cpu_quota.h.
+// cpu_quota(); see process.h.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "core/os/cpu_quota.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -12,24 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/os/process.h"
+
 namespace xf {
 namespace {
-
-std::vector<std::string> lines_of(const std::string &path) {
-    std::vector<std::string> lines;
-    const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "re"), std::fclose);
-    char text[8192];
-    std::string line;
-    while (file != nullptr && std::fgets(text, sizeof text, file.get()) != nullptr) {
-        line += text;
-        if (line.empty() || line.back() != '\n') continue;  // empty: a byte 0 came first
-        line.pop_back();
-        lines.push_back(std::move(line));
-        line.clear();
-    }
-    if (!line.empty()) lines.push_back(std::move(line));
-    return lines;
-}
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
     std::vector<std::string_view> parts;
@@ -39,6 +23,17 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
         if (end != std::string_view::npos) text.remove_prefix(end + 1);
     }
     return parts;
+}
+
+// At least one line, which is empty if there is no file.
+std::vector<std::string> lines_of(const std::string &path) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "re"), std::fclose);
+    std::string text;
+    char block[8192];
+    for (size_t got = 1; file != nullptr && got > 0; text.append(block, got))
+        got = std::fread(block, 1, sizeof block, file.get());
+    const std::vector<std::string_view> lines = split(text, '\n');
+    return {lines.begin(), lines.end()};
 }
 
 // The kernel writes a space in a path as \040.
@@ -60,10 +55,7 @@ int64_t number_in(std::string_view text) {
     return read.ec == std::errc() && read.ptr == text.data() + text.size() ? value : -1;
 }
 
-int64_t number_of(const std::string &path) {
-    const std::vector<std::string> lines = lines_of(path);
-    return lines.empty() ? -1 : number_in(lines[0]);
-}
+int64_t number_of(const std::string &path) { return number_in(lines_of(path)[0]); }
 
 constexpr int kNone = std::numeric_limits<int>::max();
 
@@ -74,9 +66,8 @@ int processors(int64_t quota, int64_t period) {
 
 int quota_of(const std::string &folder, bool unified) {
     if (!unified) return processors(number_of(folder + "/cpu.cfs_quota_us"), number_of(folder + "/cpu.cfs_period_us"));
-    const std::vector<std::string> lines = lines_of(folder + "/cpu.max");
-    if (lines.empty()) return kNone;
-    const std::vector<std::string_view> words = split(lines[0], ' ');
+    const std::string line = lines_of(folder + "/cpu.max")[0];
+    const std::vector<std::string_view> words = split(line, ' ');
     return words.size() == 2 ? processors(number_in(words[0]), number_in(words[1])) : kNone;  // "max" is not a number
 }
 

@@ -64,9 +64,7 @@ int64_t read_file_some(int fd, void *dst, size_t bytes);
 void wait_readable(int fd, int milliseconds);
 
 // The names in a folder that begin with the prefix, in the order of the system. -1 with errno.
-int list_folder(const char *path, std::string_view prefix, std::vector<std::string> *names);
-// The same for an open folder; its descriptor remains open.
-int list_folder(int folder, std::string_view prefix, std::vector<std::string> *names);
+int list_folder(int folder, const char *path, std::string_view prefix, std::vector<std::string> *names);
 
 // Takes the lock of a file that is open for writing. It is released when the descriptor is closed, also by the death of
 // the process. Best effort: some file systems have no locks.

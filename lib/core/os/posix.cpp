@@ -1,4 +1,4 @@
-// See process.h and thread.h: what every POSIX system has.
+// See process.h: what every POSIX system has.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cxxabi.h>
@@ -12,7 +12,6 @@
 
 #include "core/error.h"
 #include "core/os/process.h"
-#include "core/os/thread.h"
 
 namespace xf {
 

@@ -16,6 +16,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 namespace xf {
 namespace {
@@ -95,26 +96,6 @@ const IoOps kSystem = {
     .unlink = [](int folder, const char *path) { return ::unlinkat(folder, path, 0); },
 };
 
-// Takes over `entries`, which may be null.
-int list_entries(DIR *entries, std::string_view prefix, std::vector<std::string> *names) {
-    if (entries == nullptr) return -1;
-    for (;;) {
-        errno = 0;
-        const dirent *const entry = ::readdir(entries);
-        if (entry == nullptr) break;
-        try {
-            if (std::string_view(entry->d_name).starts_with(prefix)) names->emplace_back(entry->d_name);
-        } catch (...) {
-            ::closedir(entries);
-            throw;
-        }
-    }
-    const int error_number = errno;
-    ::closedir(entries);
-    errno = error_number;
-    return error_number == 0 ? 0 : -1;
-}
-
 }  // namespace
 
 const IoOps &system_io() { return kSystem; }
@@ -135,16 +116,20 @@ void wait_readable(int fd, int milliseconds) {
     (void)::poll(&wanted, 1, milliseconds);
 }
 
-int list_folder(const char *path, std::string_view prefix, std::vector<std::string> *names) {
-    return list_entries(::opendir(path), prefix, names);
-}
-
-int list_folder(int folder, std::string_view prefix, std::vector<std::string> *names) {
-    const int fd = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+int list_folder(int folder, const char *path, std::string_view prefix, std::vector<std::string> *names) {
+    const int fd = ::openat(folder, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return -1;
-    DIR *const entries = ::fdopendir(fd);
-    if (entries == nullptr) ::close(fd);
-    return list_entries(entries, prefix, names);
+    const std::unique_ptr<DIR, int (*)(DIR *)> entries(::fdopendir(fd), ::closedir);
+    if (entries == nullptr) {
+        ::close(fd);
+        return -1;
+    }
+    for (;;) {
+        errno = 0;
+        const dirent *const entry = ::readdir(entries.get());
+        if (entry == nullptr) return errno == 0 ? 0 : -1;
+        if (std::string_view(entry->d_name).starts_with(prefix)) names->emplace_back(entry->d_name);
+    }
 }
 
 void lock_file(int fd) { (void)::flock(fd, LOCK_EX | LOCK_NB); }

@@ -3,11 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unistd.h>
+
+#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "core/atomic_file.h"
 #include "core/safetensors.h"
 #include "handles.hpp"
 
@@ -27,8 +31,14 @@ struct Content {
         xf::SafetensorsWriter writer;
         for (const auto &[key, value] : metadata)
             if (key != xf::kDigestKey) writer.set_metadata(key, value);
-        for (const auto &[name, t] : tensors) writer.add(name, t.dtype, t.shape, t.bytes.data(), t.bytes.size());
-        writer.write(path, xf::system_io(), false);
+        for (const auto &[name, t] : tensors)
+            writer.add(name, t.dtype, t.shape, [&bytes = t.bytes](uint64_t offset, void *dst, size_t count) {
+                std::memcpy(dst, bytes.data() + offset, count);
+            });
+        unlink(path.c_str());  // so that AtomicFile does not keep it
+        xf::AtomicFile file(path);
+        writer.write(&file, path);
+        file.commit();
     }
     void drop(const std::string &prefix) {
         std::erase_if(tensors, [&](const auto &item) { return item.first.starts_with(prefix); });
@@ -42,13 +52,13 @@ struct World : Handles {
     World() {
         configure({{"model.max_length", "32"}});
         save_checkpoint(nullptr, "one two\teins zwei\n");
-        const auto reader = xf::SafetensorsReader::open(path);
+        const xf::SafetensorsReader reader(std::make_shared<xf::InputFile>(path));
         good.metadata = reader.metadata();
-        for (const xf::TensorInfo &info : reader.tensors()) {
-            Tensor tensor{info.dtype, info.shape, std::vector<char>(static_cast<size_t>(info.end - info.begin))};
-            reader.read(info, tensor.bytes.data(), tensor.bytes.size());
-            good.tensors[info.name] = std::move(tensor);
-        }
+        reader.load_all([&](const xf::TensorInfo &info) {
+            Tensor &tensor = good.tensors[info.name];
+            tensor = {info.dtype, info.shape, std::vector<char>(static_cast<size_t>(info.end - info.begin))};
+            return tensor.bytes.data();
+        });
     }
     int64_t allocations() {
         xf_memory_stats stats{};

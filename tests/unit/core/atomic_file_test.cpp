@@ -24,11 +24,11 @@ static void save(const std::string &path, const std::string &text, const IoOps &
     file.reserve(text.size());
     file.write(text.data(), text.size() / 2);
     file.write(text.data() + text.size() / 2, text.size() - text.size() / 2);
-    file.rewrite(0, text.data(), 1);
+    file.put(0, text.data(), 1);
     file.commit();
 }
 
-static std::string load(const std::string &path) { return read_file(path, 1 << 20); }
+static std::string load(const std::string &path) { return read_all(InputFile(path), 1 << 20); }
 
 XF_TEST(the_new_file_replaces_the_old_one_which_is_kept) {
     const TempFolder folder;

@@ -1,7 +1,7 @@
 // cpu_quota() with simulated folders: both versions, parent groups, containers, and invalid files.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "core/os/cpu_quota.h"
+#include "core/os/process.h"
 
 #include "core/thread_pool.h"
 #include "support/temp_folder.hpp"

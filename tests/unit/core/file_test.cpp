@@ -13,6 +13,10 @@
 using namespace xf;
 using xf_test::FaultIo;
 
+static std::string read_file(const std::string &path, uint64_t max_bytes, const IoOps &io = system_io()) {
+    return read_all(InputFile(path, io), max_bytes);
+}
+
 static void put(const std::string &path, const std::string &text) { std::ofstream(path, std::ios::binary) << text; }
 
 XF_TEST(a_file_is_read_completely) {

@@ -1,7 +1,7 @@
 // Inputs: range checks of all kinds, ownership of descriptors, and faulty callbacks.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "core/input.h"
+#include "core/file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -102,9 +102,9 @@ XF_TEST(memory_is_not_written_beyond_its_capacity) {
     CHECK_FAILS(output.reserve(7), XF_ERROR_BUFFER_TOO_SMALL);
     output.reserve(6);
     output.write("abcd", 4);
-    output.rewrite(1, "XY", 2);
+    output.put(1, "XY", 2);
     CHECK_FAILS(output.write("efg", 3), XF_ERROR_BUFFER_TOO_SMALL);
-    CHECK_FAILS(output.rewrite(~uint64_t{0}, "z", 1), XF_ERROR_BUFFER_TOO_SMALL);
+    CHECK_FAILS(output.put(~uint64_t{0}, "z", 1), XF_ERROR_BUFFER_TOO_SMALL);
     output.write("ef", 2);
     CHECK_EQ(std::string(buffer), std::string("aXYdef.."));
 }

@@ -186,7 +186,7 @@ XF_TEST(counts_and_names_have_limits) {
 
 XF_TEST(the_header_length_is_checked_before_allocation) {
     const auto open = [](const std::string &bytes, const SafetensorsLimits &limits = {}) {
-        SafetensorsReader::from_memory(bytes.data(), bytes.size(), limits);
+        SafetensorsReader(std::make_shared<MemoryInput>(bytes.data(), bytes.size()), limits);
     };
     const std::string json = "{}      ";
     open(file_with(8, json));

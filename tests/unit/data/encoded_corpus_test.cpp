@@ -4,8 +4,11 @@
 #include "support/test.hpp"
 
 #include "data/encoded_corpus.h"
+#include "data/text_corpus.hpp"
 
 namespace {
+
+using xf_test::corpus_of;
 
 // One id per letter, and the end token. Other characters give no token.
 void letters(const xf::TextKey &, std::string_view text, std::vector<int32_t> *ids) {
@@ -14,9 +17,14 @@ void letters(const xf::TextKey &, std::string_view text, std::vector<int32_t> *i
     ids->push_back(1);
 }
 
-xf::EncodedCorpus encode(const char *tsv, int64_t limit) {
-    return xf::encode_corpus(*xf::Corpus::from_memory("m.tsv", tsv, {}), letters, limit);
+// On the calling thread.
+xf::EncodedCorpus encode_alone(const xf::Corpus &corpus, const xf::Encode &encode, int64_t limit,
+                               const xf::Call &call = xf::Call(), const std::shared_ptr<xf::Heap> &heap = nullptr) {
+    xf::ThreadPool pool(1);
+    return xf::encode_corpus(corpus, {&pool, {encode}}, limit, call, heap);
 }
+
+xf::EncodedCorpus encode(const char *tsv, int64_t limit) { return encode_alone(*corpus_of(tsv), letters, limit); }
 
 }  // namespace
 
@@ -35,7 +43,7 @@ XF_TEST(the_encoder_receives_the_side_of_each_text) {
     const auto sides = [](const xf::TextKey &place, std::string_view, std::vector<int32_t> *ids) {
         *ids = {place.side == xf::Side::kSource ? 5 : 6, 1};
     };
-    const xf::EncodedCorpus e = xf::encode_corpus(*xf::Corpus::from_memory("m.tsv", "a\tb\nc\td\n", {}), sides, 9);
+    const xf::EncodedCorpus e = encode_alone(*corpus_of("a\tb\nc\td\n"), sides, 9);
     CHECK((e.src_ids == xf::HeapVector<int32_t>{5, 1, 5, 1}));
     CHECK((e.tgt_ids == xf::HeapVector<int32_t>{6, 1, 6, 1}));
 }
@@ -48,18 +56,14 @@ XF_TEST(pairs_that_do_not_fit_are_skipped_and_counted) {
     CHECK((e.corpus_index == xf::HeapVector<int64_t>{0, 5}));
 }
 
-XF_TEST(limits_out_of_bounds_are_errors) {
-    CHECK_FAILS(encode("a\tb\n", 1), XF_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(encode("a\tb\n", int64_t{1} << 31), XF_ERROR_OUT_OF_RANGE);
-    CHECK_EQ(encode("1\t2\n", 10).size(), 0);
-}
+XF_TEST(all_pairs_may_be_empty) { CHECK_EQ(encode("1\t2\n", 10).size(), 0); }
 
 XF_TEST(an_error_of_the_tokenizer_passes_through) {
-    const auto corpus = xf::Corpus::from_memory("m.tsv", "a\tb\n", {});
+    const auto corpus = corpus_of("a\tb\n");
     const auto broken = [](const xf::TextKey &, std::string_view, std::vector<int32_t> *) {
         xf::fail(XF_ERROR_STATE, "no vocabulary");
     };
-    CHECK_FAILS(xf::encode_corpus(*corpus, broken, 10), XF_ERROR_STATE);
+    CHECK_FAILS(encode_alone(*corpus, broken, 10), XF_ERROR_STATE);
 }
 
 XF_TEST(fingerprints_distinguish_corpora) {
@@ -77,34 +81,34 @@ XF_TEST(a_corpus_of_ids_needs_no_tokenizer) {
     const int64_t offsets[] = {0, 3, 5};
     const xf_batch pairs = {sizeof pairs, 2, ids, offsets, ids, offsets, nullptr, nullptr, 0};
     const auto corpus = xf::Corpus::from_ids(pairs, nullptr);
-    const xf::EncodedCorpus e = xf::encode_corpus(*corpus, xf::Encode(), 100);
+    const xf::EncodedCorpus e = xf::encode_corpus(*corpus, {}, 100);
     CHECK((e.src_ids == xf::HeapVector<int32_t>{5, 6, 1, 7, 1}));
     CHECK((e.tgt_offsets == xf::HeapVector<int64_t>{0, 3, 5}));
-    CHECK_EQ(xf::encode_corpus(*corpus, xf::Encode(), 2).skipped_too_long, 1);
-    CHECK_FAILS(xf::encode_corpus(*corpus, letters, 100), XF_ERROR_INVALID_ARGUMENT);
-    const auto text = xf::Corpus::from_memory("m.tsv", "a\tb\n", {});
-    CHECK_FAILS(xf::encode_corpus(*text, xf::Encode(), 100), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(xf::encode_corpus(*corpus, {}, 2).skipped_too_long, 1);
+    CHECK_FAILS(encode_alone(*corpus, letters, 100), XF_ERROR_INVALID_ARGUMENT);
+    const auto text = corpus_of("a\tb\n");
+    CHECK_FAILS(xf::encode_corpus(*text, {}, 100), XF_ERROR_INVALID_ARGUMENT);
 }
 
 XF_TEST(ids_are_counted_in_the_memory_account) {
     const auto heap = std::make_shared<xf::Heap>(xf::Allocator{}, 0);
     std::string tsv;
     for (int i = 0; i < 1000; ++i) tsv += "abcdefgh\tabcdefgh\n";
-    const auto corpus = xf::Corpus::from_memory("m.tsv", tsv, {});
+    const auto corpus = corpus_of(tsv);
     const int64_t bytes = 1000 * (2 * 9 * 4 + 3 * 8);
     {
-        const xf::EncodedCorpus e = xf::encode_corpus(*corpus, letters, 100, xf::Call(), heap);
+        const xf::EncodedCorpus e = encode_alone(*corpus, letters, 100, xf::Call(), heap);
         CHECK(heap->current() >= bytes);
         CHECK(heap->current() <= 2 * bytes + 64);
     }
     CHECK_EQ(heap->current(), 0);
     const auto small = std::make_shared<xf::Heap>(xf::Allocator{}, bytes / 2);
-    CHECK_FAILS(xf::encode_corpus(*corpus, letters, 100, xf::Call(), small), XF_ERROR_NO_MEMORY);
+    CHECK_FAILS(encode_alone(*corpus, letters, 100, xf::Call(), small), XF_ERROR_NO_MEMORY);
     CHECK_EQ(small->current(), 0);
 }
 
 XF_TEST(encoding_can_be_cancelled) {
-    const auto corpus = xf::Corpus::from_memory("m.tsv", "a\tb\nc\td\ne\tf\n", {});
+    const auto corpus = corpus_of("a\tb\nc\td\ne\tf\n");
     xf::CancelSource source;
     const xf::Call call(source, XF_CALL_INIT);
     int encoded = 0;
@@ -112,7 +116,7 @@ XF_TEST(encoding_can_be_cancelled) {
         letters(place, text, ids);
         if (++encoded == 2) source.cancel();
     };
-    CHECK_FAILS(xf::encode_corpus(*corpus, encode, 100, call), XF_ERROR_CANCELLED);
+    CHECK_FAILS(encode_alone(*corpus, encode, 100, call), XF_ERROR_CANCELLED);
     CHECK_EQ(encoded, 2);
 }
 
@@ -139,12 +143,12 @@ std::string many_pairs(int64_t count) {
 }  // namespace
 
 XF_TEST(a_pool_encodes_to_the_same_bytes) {
-    const auto corpus = xf::Corpus::from_memory("m.tsv", many_pairs(20000), {});
-    const xf::EncodedCorpus alone = xf::encode_corpus(*corpus, letters, 140);
+    const auto corpus = corpus_of(many_pairs(20000));
+    const xf::EncodedCorpus alone = encode_alone(*corpus, letters, 140);
     CHECK(alone.skipped_empty > 0);
     CHECK(alone.skipped_too_long > 0);
     CHECK(alone.size() > 10000);
-    for (const int threads : {1, 2, 5}) {
+    for (const int threads : {2, 5}) {
         xf::ThreadPool pool(threads);
         const xf::EncodedCorpus e = xf::encode_corpus(*corpus, on(&pool, letters), 140);
         CHECK(e.src_ids == alone.src_ids);
@@ -159,7 +163,7 @@ XF_TEST(a_pool_encodes_to_the_same_bytes) {
 
 XF_TEST(a_pool_reports_the_error_of_the_first_pair) {
     std::string tsv = many_pairs(3000);
-    const auto corpus = xf::Corpus::from_memory("m.tsv", "x\t#0\n" + tsv + "#1\tx\n" + tsv + "x\t#2\n#3\tx\n", {});
+    const auto corpus = corpus_of("x\t#0\n" + tsv + "#1\tx\n" + tsv + "x\t#2\n#3\tx\n");
     const auto encode = [](const xf::TextKey &place, std::string_view text, std::vector<int32_t> *ids) {
         if (text[0] == '#' && text[1] != '0') xf::fail(XF_ERROR_DATA, "bad text %c", text[1]);
         letters(place, text, ids);
@@ -172,7 +176,7 @@ XF_TEST(a_pool_reports_the_error_of_the_first_pair) {
 }
 
 XF_TEST(encoding_on_a_pool_can_be_cancelled) {
-    const auto corpus = xf::Corpus::from_memory("m.tsv", many_pairs(20000), {});
+    const auto corpus = corpus_of(many_pairs(20000));
     xf::CancelSource source;
     const xf::Call call(source, XF_CALL_INIT);
     std::atomic<int> encoded{0};
@@ -186,7 +190,7 @@ XF_TEST(encoding_on_a_pool_can_be_cancelled) {
 }
 
 XF_TEST(a_pool_reports_progress_and_counts_memory) {
-    const auto corpus = xf::Corpus::from_memory("m.tsv", many_pairs(20000), {});
+    const auto corpus = corpus_of(many_pairs(20000));
     const auto small = std::make_shared<xf::Heap>(xf::Allocator{}, 1 << 20);
     xf::ThreadPool pool(3);
     CHECK_FAILS(xf::encode_corpus(*corpus, on(&pool, letters), 200, xf::Call(), small), XF_ERROR_NO_MEMORY);
@@ -195,7 +199,7 @@ XF_TEST(a_pool_reports_progress_and_counts_memory) {
     const int64_t offsets[] = {0, 3, 5};
     const xf_batch pairs = {sizeof pairs, 2, ids, offsets, ids, offsets, nullptr, nullptr, 0};
     const auto of_ids = xf::Corpus::from_ids(pairs, nullptr);
-    CHECK_EQ(xf::encode_corpus(*of_ids, xf::Encoders{&pool, {}}, 100).size(), 2);
+    CHECK_EQ(xf::encode_corpus(*of_ids, {&pool, {}}, 100).size(), 2);
     CHECK_FAILS(xf::encode_corpus(*of_ids, on(&pool, letters), 100), XF_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(xf::encode_corpus(*corpus, xf::Encoders{&pool, {}}, 100), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(xf::encode_corpus(*corpus, {&pool, {}}, 100), XF_ERROR_INVALID_ARGUMENT);
 }

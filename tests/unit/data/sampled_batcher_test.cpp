@@ -10,6 +10,7 @@
 #include "core/heap.h"
 #include "core/philox.h"
 #include "data/batcher.h"
+#include "data/text_corpus.hpp"
 
 namespace {
 
@@ -42,7 +43,7 @@ void joined_letters(const TextKey &place, std::string_view text, std::vector<int
 }
 
 struct World {
-    std::shared_ptr<const Corpus> corpus = Corpus::from_memory("m.tsv", many_pairs(600), {});
+    std::shared_ptr<const Corpus> corpus = xf_test::corpus_of(many_pairs(600));
     std::shared_ptr<Heap> heap = std::make_shared<Heap>(Allocator{}, 0);
     BatcherOptions options = [] {
         BatcherOptions o;

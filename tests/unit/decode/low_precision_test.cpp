@@ -5,7 +5,7 @@
 // AVX-512.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "core/input.h"
+#include "core/file.h"
 #include "decode/decoding.hpp"
 #include "nn/model_file.h"
 
