@@ -11,12 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/utf8.h"
+
 namespace xf {
 
 class PieceTrie {
 public:
-    static constexpr int32_t kRoot = 0;
-
     PieceTrie() : PieceTrie({}, [](int32_t) { return std::string_view(); }) {}
     // piece(value) returns the bytes of a value. Values are at least 0; pieces are distinct and not empty.
     template <class PieceOf>
@@ -24,16 +24,56 @@ public:
 
     bool empty() const { return labels_.empty(); }
 
-    // Returns the child of a node for a byte, or -1.
-    int32_t child(int32_t node, char byte) const;
+    // Calls visit(end, value) for each piece text[begin, end), shortest first.
+    template <class Visit>
+    void for_each_prefix(std::string_view text, size_t begin, const Visit &visit) const {
+        int32_t node = 0;
+        for (size_t end = begin; end < text.size();) {
+            node = child(node, text[end++]);
+            if (node < 0) break;
+            if (values_[node] >= 0) visit(end, values_[node]);
+        }
+    }
 
-    // Returns the value of the piece that ends at this node, or -1.
-    int32_t value(int32_t node) const { return values_[node]; }
+    // The same, and visit(end, -1) for the character at text[begin] if it is not a piece. Requires begin < text.size().
+    template <class Visit>
+    void for_each_piece(std::string_view text, size_t begin, const Visit &visit) const {
+        const size_t character = begin + decode_utf8(text, begin).size;
+        bool covered = false;
+        for_each_prefix(text, begin, [&](size_t end, int32_t value) {
+            visit(end, value);
+            covered = covered || end == character;
+        });
+        if (!covered) visit(character, -1);
+    }
 
     // Returns the length in bytes of the longest piece that is a prefix of the text; 0 if there is none.
-    size_t longest(std::string_view text) const;
+    size_t longest(std::string_view text) const {
+        size_t found = 0;
+        for_each_prefix(text, 0, [&](size_t end, int32_t) { found = end; });
+        return found;
+    }
 
 private:
+    // Returns the child of a node for a byte, or -1.
+    int32_t child(int32_t node, char byte) const {
+        const unsigned char label = byte;
+        size_t begin = first_[node];
+        size_t count = first_[node + 1] - begin;
+        while (count > 0) {
+            const size_t half = count / 2;
+            const unsigned char middle = labels_[begin + half];
+            if (middle == label) return begin + half + 1;
+            if (middle < label) {
+                begin += half + 1;
+                count -= half + 1;
+            } else {
+                count = half;
+            }
+        }
+        return -1;
+    }
+
     std::vector<uint32_t> first_;        // [nodes + 1]: the first edge of each node; last, the number of edges
     std::vector<unsigned char> labels_;  // [edges]: edge i leads to node i + 1
     std::vector<int32_t> values_;        // [nodes]

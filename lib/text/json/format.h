@@ -1,7 +1,7 @@
 // The keys, limits, and names that all tokenizer files share.
 //
 // A tokenizer file is one JSON object with the keys "format", "version", and "kind", followed by the keys of its kind:
-// words.h, sentencepiece.h, or tokenizer_pair.h.
+// words.h, sentencepiece.h, or TokenizerPair (tokenizer.h).
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,6 +27,11 @@ enum CommonKey { kFormatKey, kVersionKey, kKindKey, kCommonKeyCount };
 // it that no tokenizer file contains. Stops reading at that value, so errors after it are not detected.
 // XF_ERROR_CORRUPT for text before it that is not JSON, XF_ERROR_LIMIT for a file above kMaxTokenizerJsonBytes.
 std::string kind_of(std::string_view json);
+
+// Base64 (RFC 4648, section 4), for binary tables.
+std::string to_base64(std::string_view bytes);
+// Returns false for text that to_base64() never returns: other characters, wrong padding, or nonzero unused bits.
+bool from_base64(std::string_view text, std::string *bytes);
 
 }  // namespace tokenizer_json
 }  // namespace xf

@@ -4,7 +4,6 @@
 #include "text/json/sentencepiece.h"
 
 #include "core/error.h"
-#include "text/json/base64.h"
 #include "text/json/reader.h"
 #include "text/json/writer.h"
 #include "text/sentencepiece/character_map.h"
@@ -27,11 +26,7 @@ static_assert(6 * Vocabulary::kMaxTotalBytes + 24 * Vocabulary::kMaxSize + 2 * k
 
 enum SentencePieceKey {
     kDummyPrefixKey = kCommonKeyCount,
-    kExtraSpacesKey,
-    kEscapeKey,
-    kSuffixKey,
-    kByteFallbackKey,
-    kStartKey,
+    kStartKey = kDummyPrefixKey + 5,
     kEndKey,
     kSurfaceKey,
     kMapKey,
@@ -54,30 +49,21 @@ constexpr const char *kPieceKeyNames[kPieceKeyCount] = {"format",
                                                         "decoded_map",
                                                         "pieces"};
 
+// From kDummyPrefixKey on.
+constexpr bool SentencePieceTable::*kFlags[] = {
+    &SentencePieceTable::add_dummy_prefix, &SentencePieceTable::remove_extra_whitespaces,
+    &SentencePieceTable::escape_whitespaces, &SentencePieceTable::whitespace_as_suffix,
+    &SentencePieceTable::byte_fallback};
+
 class SentencePieceReader : public ObjectReader<kPieceKeyNames> {
 public:
     explicit SentencePieceReader(SentencePieceTable *table) : table_(table) {}
 
     bool Bool(bool value) {
-        switch (at_value()) {
-            case kDummyPrefixKey:
-                table_->add_dummy_prefix = value;
-                return true;
-            case kExtraSpacesKey:
-                table_->remove_extra_whitespaces = value;
-                return true;
-            case kEscapeKey:
-                table_->escape_whitespaces = value;
-                return true;
-            case kSuffixKey:
-                table_->whitespace_as_suffix = value;
-                return true;
-            case kByteFallbackKey:
-                table_->byte_fallback = value;
-                return true;
-            default:
-                refuse("true or false");
-        }
+        const int flag = at_value() - kDummyPrefixKey;
+        if (flag < 0 || flag >= std::ssize(kFlags)) refuse("true or false");
+        table_->*kFlags[flag] = value;
+        return true;
     }
 
     bool RawNumber(const Ch *data, rapidjson::SizeType size, bool) {
@@ -136,9 +122,9 @@ public:
 private:
     bool set_integer(int32_t value) {
         if (depth_ == 3) {
-            if (column_ != 2 || value < 1 || value > static_cast<int>(PieceType::kByte)) refuse("an invalid piece");
+            if (column_ != 2 || value < 1 || value > int(PieceType::kByte)) refuse("an invalid piece");
             table_->scores.push_back(score_);
-            table_->types.push_back(static_cast<PieceType>(value));
+            table_->types.push_back(PieceType(value));
             ++column_;
             return true;
         }
@@ -181,11 +167,8 @@ SentencePieceTable read_sentencepiece_json(std::string_view json) {
 
 std::string write_sentencepiece_json(const SentencePieceTable &table) {
     ObjectWriter writer(table.kind == SentencePieceTable::Kind::kBpe ? kBpe : kUnigram);
-    writer.boolean(kPieceKeyNames[kDummyPrefixKey], table.add_dummy_prefix);
-    writer.boolean(kPieceKeyNames[kExtraSpacesKey], table.remove_extra_whitespaces);
-    writer.boolean(kPieceKeyNames[kEscapeKey], table.escape_whitespaces);
-    writer.boolean(kPieceKeyNames[kSuffixKey], table.whitespace_as_suffix);
-    writer.boolean(kPieceKeyNames[kByteFallbackKey], table.byte_fallback);
+    for (int flag = 0; flag < std::ssize(kFlags); ++flag)
+        writer.boolean(kPieceKeyNames[kDummyPrefixKey + flag], table.*kFlags[flag]);
     writer.integer(kPieceKeyNames[kStartKey], table.start_id);
     writer.integer(kPieceKeyNames[kEndKey], table.end_id);
     writer.string(kPieceKeyNames[kSurfaceKey], table.unknown_surface);
@@ -196,7 +179,7 @@ std::string write_sentencepiece_json(const SentencePieceTable &table) {
         writer.start_array();
         writer.element(table.pieces.bytes(id));
         writer.element(table.score(id));
-        writer.element(static_cast<int32_t>(table.type(id)));
+        writer.element(int32_t(table.type(id)));
         writer.end_array();
     }
     writer.end_array();

@@ -7,6 +7,7 @@
 #include "core/utf8.h"
 #include "text/json/reader.h"
 #include "text/json/writer.h"
+#include "text/words/bpe.h"
 
 namespace xf {
 
@@ -18,7 +19,7 @@ namespace {
 // as \u0000, the quotes and commas, the characters (which are not pieces), and scores of at most 16 characters; or the
 // largest number of merges, each of two numbers.
 static_assert(6 * Vocabulary::kMaxTotalBytes + 21 * Vocabulary::kMaxSize < kMaxTokenizerJsonBytes);
-static_assert(Vocabulary::kMaxTotalBytes + 20 * BpeTable::kMaxMerges < kMaxTokenizerJsonBytes);
+static_assert(Vocabulary::kMaxTotalBytes + 20 * BpeModel::kMaxMerges < kMaxTokenizerJsonBytes);
 
 enum WordsKey {
     kNormalizationKey = kCommonKeyCount,
@@ -44,21 +45,9 @@ bool has_key(TokenizerKind kind, int key) {
     return key != kScoresKey || kind == TokenizerKind::kUnigram;
 }
 
-const char *name_of(Normalization form) {
-    switch (form) {
-        case Normalization::kNone:
-            return "none";
-        case Normalization::kNfc:
-            return "nfc";
-        case Normalization::kNfkc:
-            return "nfkc";
-    }
-    fail(XF_ERROR_INTERNAL, "normalization %d has no name", static_cast<int>(form));
-}
-
 class TableReader : public ObjectReader<kWordsKeyNames> {
 public:
-    TableReader(TokenizerOptions *options, TokenizerTable *table) : options_(options), table_(table) {}
+    TableReader(TokenizerOptions *options, WordTable *table) : options_(options), table_(table) {}
 
     bool RawNumber(const Ch *data, rapidjson::SizeType size, bool) {
         if (depth_ == 2 && key_ == kScoresKey) return add_score(data, size);
@@ -76,13 +65,11 @@ public:
             case kFormatKey:
                 return check_format(text);
             case kKindKey:
-                return set_kind(text);
+                return set_choice(kTokenizerKinds, text, "an unknown kind", &options_->kind);
             case kNormalizationKey:
-                return set_normalization(text);
+                return set_choice(kNormalizations, text, "an unknown value", &options_->normalization);
             case kInvalidKey:
-                if (text != "error" && text != "replace") refuse("an unknown value");
-                options_->invalid_utf8 = text == "error" ? InvalidUtf8::kError : InvalidUtf8::kReplace;
-                return true;
+                return set_choice(kInvalidUtf8Kinds, text, "an unknown value", &options_->invalid_utf8);
             case kCharactersKey:
                 return set_characters(text);
             default:
@@ -104,8 +91,8 @@ public:
     bool EndArray(rapidjson::SizeType) {
         if (depth_ == 3) {
             if (in_pair_ != 2) refuse("an invalid merge");
-            XF_CHECK(table_->merges.size() < BpeTable::kMaxMerges, XF_ERROR_LIMIT,
-                     "the tokenizer has more than %zu merges", BpeTable::kMaxMerges);
+            XF_CHECK(table_->merges.size() < BpeModel::kMaxMerges, XF_ERROR_LIMIT,
+                     "the tokenizer has more than %zu merges", BpeModel::kMaxMerges);
             table_->merges.push_back({pair_[0], pair_[1]});
         }
         --depth_;
@@ -157,22 +144,14 @@ private:
         return true;
     }
 
-    bool set_kind(std::string_view text) {
-        for (const TokenizerKind kind : {TokenizerKind::kBpe, TokenizerKind::kWordPiece, TokenizerKind::kUnigram}) {
-            if (text != tokenizer_json::name_of(kind)) continue;
-            options_->kind = kind;
+    template <class T, size_t n>
+    bool set_choice(const Choice<T> (&choices)[n], std::string_view text, const char *otherwise, T *chosen) {
+        for (const auto &[word, value] : choices) {
+            if (text != word) continue;
+            *chosen = value;
             return true;
         }
-        refuse("an unknown kind");
-    }
-
-    bool set_normalization(std::string_view text) {
-        for (const Normalization form : {Normalization::kNone, Normalization::kNfc, Normalization::kNfkc}) {
-            if (text != name_of(form)) continue;
-            options_->normalization = form;
-            return true;
-        }
-        refuse("an unknown value");
+        refuse(otherwise);
     }
 
     bool set_characters(std::string_view text) {
@@ -187,7 +166,7 @@ private:
     }
 
     TokenizerOptions *options_;
-    TokenizerTable *table_;
+    WordTable *table_;
     // depth_ is 2 in a list of merges, pieces, or scores, and 3 in a merge.
     int32_t pair_[2] = {};
     int in_pair_ = 0;
@@ -195,18 +174,18 @@ private:
 
 }  // namespace
 
-void read_tokenizer_json(std::string_view json, TokenizerOptions *options, TokenizerTable *table) {
+void read_tokenizer_json(std::string_view json, TokenizerOptions *options, WordTable *table) {
     TableReader handler(options, table);
     read_events(json, &handler);
     check_tokenizer_options(*options, XF_ERROR_CORRUPT);
 }
 
-std::string write_tokenizer_json(const TokenizerOptions &options, const TokenizerTable &table) {
+std::string write_tokenizer_json(const TokenizerOptions &options, const WordTable &table) {
     std::string characters;
     for (const uint32_t c : table.characters) append_utf8(c, &characters);
-    ObjectWriter writer(tokenizer_json::name_of(options.kind));
-    writer.string(kWordsKeyNames[kNormalizationKey], name_of(options.normalization));
-    writer.string(kWordsKeyNames[kInvalidKey], options.invalid_utf8 == InvalidUtf8::kError ? "error" : "replace");
+    ObjectWriter writer(word_for(kTokenizerKinds, options.kind));
+    writer.string(kWordsKeyNames[kNormalizationKey], word_for(kNormalizations, options.normalization));
+    writer.string(kWordsKeyNames[kInvalidKey], word_for(kInvalidUtf8Kinds, options.invalid_utf8));
     writer.integer(kWordsKeyNames[kVocabSizeKey], options.vocab_size);
     writer.integer(kWordsKeyNames[kMinPairCountKey], options.min_pair_count);
     writer.real(kWordsKeyNames[kCoverageKey], options.character_coverage);
@@ -226,18 +205,6 @@ std::string write_tokenizer_json(const TokenizerOptions &options, const Tokenize
         writer.end_array();
     }
     return writer.finish();
-}
-
-const char *tokenizer_json::name_of(TokenizerKind kind) {
-    switch (kind) {
-        case TokenizerKind::kBpe:
-            return "bpe";
-        case TokenizerKind::kWordPiece:
-            return "wordpiece";
-        case TokenizerKind::kUnigram:
-            return "unigram";
-    }
-    fail(XF_ERROR_INTERNAL, "tokenizer kind %d has no name", static_cast<int>(kind));
 }
 
 }  // namespace xf

@@ -19,31 +19,17 @@
 #include <string_view>
 
 #include "text/json/format.h"
-#include "text/words/bpe.h"
 #include "text/words/tokenizer.h"
 #include "xformer/status.h"
 
 namespace xf {
 
-// The contents of the file other than the options.
-struct TokenizerTable {
-    std::vector<uint32_t> characters;
-    std::vector<BpeMerge> merges;  // BPE only
-    PieceList pieces;              // WordPiece and unigram
-    std::vector<float> scores;     // unigram only
-};
-
-std::string write_tokenizer_json(const TokenizerOptions &options, const TokenizerTable &table);
+std::string write_tokenizer_json(const TokenizerOptions &options, const WordTable &table);
 
 // Checks the format and the options; the models check the table. XF_ERROR_CORRUPT, XF_ERROR_LIMIT, XF_ERROR_VERSION.
-void read_tokenizer_json(std::string_view json, TokenizerOptions *options, TokenizerTable *table);
+void read_tokenizer_json(std::string_view json, TokenizerOptions *options, WordTable *table);
 
 // Throws `status` if an option is out of range.
 void check_tokenizer_options(const TokenizerOptions &options, xf_status status);
 
-namespace tokenizer_json {
-
-const char *name_of(TokenizerKind kind);
-
-}  // namespace tokenizer_json
 }  // namespace xf

@@ -18,7 +18,6 @@
 #include "core/error.h"
 #include "core/utf8.h"
 #include "text/hash_index.h"
-#include "text/piece_trie.h"
 #include "text/sentencepiece/encoder.h"
 
 namespace xf {
@@ -44,7 +43,7 @@ private:
 
 class BpeEncoder final : public SentencePieceEncoder {
 public:
-    BpeEncoder(const SentencePieceTable &table, int32_t unknown_id);
+    BpeEncoder(const SentencePieceTable &table, int32_t unknown_id, const PieceTrie &user_defined);
     void encode(std::string_view text, PieceSink *sink, EncodeScratch *scratch, Sampler *sampler) const override;
 
 private:
@@ -61,14 +60,15 @@ private:
 
     const SentencePieceTable &table_;
     const int32_t unknown_id_;
-    PieceTrie user_defined_;
+    const PieceTrie &user_defined_;
     AdjacencyFilter adjacent_;
     std::vector<uint32_t> ranks_;  // by id; 0 for the highest score
     size_t longest_ = 0;
 };
 
-BpeEncoder::BpeEncoder(const SentencePieceTable &table, int32_t unknown_id) : table_(table), unknown_id_(unknown_id) {
-    std::vector<int32_t> user_defined, by_score;
+BpeEncoder::BpeEncoder(const SentencePieceTable &table, int32_t unknown_id, const PieceTrie &user_defined)
+    : table_(table), unknown_id_(unknown_id), user_defined_(user_defined) {
+    std::vector<int32_t> by_score;
     for (int32_t id = 0; id < table.pieces.size(); ++id) {
         by_score.push_back(id);
         XF_CHECK(table.type(id) != PieceType::kUnused, XF_ERROR_CORRUPT,
@@ -76,7 +76,6 @@ BpeEncoder::BpeEncoder(const SentencePieceTable &table, int32_t unknown_id) : ta
         if (!table.is_text(id)) continue;
         const std::string_view piece = table.pieces.bytes(id);
         longest_ = std::max(longest_, piece.size());
-        if (table.type(id) == PieceType::kUserDefined) user_defined.push_back(id);
         CodePoint before{};
         for (size_t i = 0; i < piece.size(); i += before.size) {
             const CodePoint c = decode_utf8(piece, i);
@@ -84,7 +83,6 @@ BpeEncoder::BpeEncoder(const SentencePieceTable &table, int32_t unknown_id) : ta
             before = c;
         }
     }
-    user_defined_ = PieceTrie(std::move(user_defined), [&](int32_t id) { return table.pieces.bytes(id); });
     std::sort(by_score.begin(), by_score.end(), [&](int32_t a, int32_t b) { return table.score(a) > table.score(b); });
     ranks_.resize(by_score.size());
     uint32_t rank = 0;
@@ -149,7 +147,7 @@ void BpeEncoder::encode_segment(std::string_view text, PieceSink *sink, EncodeSc
         const int32_t right = next[left];
         const int32_t id = right < 0 ? -1 : find_merged(bytes_of(left, right));
         candidates[left] = id;
-        if (id >= 0) heap.push_back(uint64_t{ranks_[id]} << 32 | static_cast<uint32_t>(left));
+        if (id >= 0) heap.push_back(uint64_t{ranks_[id]} << 32 | uint32_t(left));
         return id >= 0;
     };
     const auto update_candidate = [&](int32_t left) {
@@ -186,8 +184,9 @@ void BpeEncoder::encode_segment(std::string_view text, PieceSink *sink, EncodeSc
 
 }  // namespace
 
-std::unique_ptr<const SentencePieceEncoder> make_bpe_encoder(const SentencePieceTable &table, int32_t unknown_id) {
-    return std::make_unique<BpeEncoder>(table, unknown_id);
+std::unique_ptr<const SentencePieceEncoder> make_bpe_encoder(const SentencePieceTable &table, int32_t unknown_id,
+                                                             const PieceTrie &user_defined) {
+    return std::make_unique<BpeEncoder>(table, unknown_id, user_defined);
 }
 
 }  // namespace xf

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "text/encode_scratch.h"
+#include "text/piece_trie.h"
 #include "text/sampling.h"
 #include "text/sentencepiece/table.h"
 
@@ -51,8 +52,11 @@ public:
     virtual void encode(std::string_view text, PieceSink *sink, EncodeScratch *scratch, Sampler *sampler) const = 0;
 };
 
-// The table must outlive the encoder. unknown_id is the id of its piece of type kUnknown.
-std::unique_ptr<const SentencePieceEncoder> make_unigram_encoder(const SentencePieceTable &table, int32_t unknown_id);
-std::unique_ptr<const SentencePieceEncoder> make_bpe_encoder(const SentencePieceTable &table, int32_t unknown_id);
+// The table and the trie of its pieces of type kUserDefined must outlive the encoder. unknown_id is the id of its piece
+// of type kUnknown.
+std::unique_ptr<const SentencePieceEncoder> make_unigram_encoder(const SentencePieceTable &table, int32_t unknown_id,
+                                                                 const PieceTrie &user_defined);
+std::unique_ptr<const SentencePieceEncoder> make_bpe_encoder(const SentencePieceTable &table, int32_t unknown_id,
+                                                             const PieceTrie &user_defined);
 
 }  // namespace xf

@@ -24,13 +24,9 @@ inline constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";
 
 class SentencePieceNormalizer {
 public:
-    struct Rules {
-        bool add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, whitespace_as_suffix;
-    };
-
     // *user_defined contains the symbols that are never changed. It may be nullptr and must outlive this object.
     // XF_ERROR_CORRUPT and XF_ERROR_LIMIT for the map.
-    SentencePieceNormalizer(const Rules &rules, const std::string &map, const PieceTrie *user_defined)
+    SentencePieceNormalizer(const WhitespaceRules &rules, const std::string &map, const PieceTrie *user_defined)
         : rules_(rules), map_(map), user_defined_(user_defined) {}
 
     // Sets *out to the normalized text, which is valid UTF-8. XF_ERROR_LIMIT if the text or the result is larger than
@@ -41,7 +37,7 @@ private:
     // Normalizes a prefix of the text: sets *result and returns the number of bytes of the prefix.
     size_t step(std::string_view text, std::string_view *result) const;
 
-    Rules rules_;
+    WhitespaceRules rules_;
     CharacterMap map_;
     const PieceTrie *user_defined_;
 };

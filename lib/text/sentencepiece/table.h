@@ -21,14 +21,17 @@ enum class PieceType : uint8_t {
     kByte = 6          // "<0x00>" to "<0xFF>"
 };
 
-struct SentencePieceTable {
+struct WhitespaceRules {
+    bool add_dummy_prefix = true;          // add a space before the text (after it with whitespace_as_suffix)
+    bool remove_extra_whitespaces = true;  // remove spaces at both ends, and all but one between words
+    bool escape_whitespaces = true;        // replace spaces by U+2581
+    bool whitespace_as_suffix = false;     // the dummy space follows the text
+};
+
+struct SentencePieceTable : WhitespaceRules {
     enum class Kind : uint8_t { kUnigram, kBpe };
 
     Kind kind = Kind::kUnigram;
-    bool add_dummy_prefix = true;                    // add a space before the text (after it with whitespace_as_suffix)
-    bool remove_extra_whitespaces = true;            // remove spaces at both ends, and all but one between words
-    bool escape_whitespaces = true;                  // replace spaces by U+2581
-    bool whitespace_as_suffix = false;               // the dummy space follows the text
     bool byte_fallback = false;                      // encode text that no piece covers as bytes
     int32_t start_id = -1;                           // id of a control piece, or -1
     int32_t end_id = -1;                             // id of a control piece, or -1

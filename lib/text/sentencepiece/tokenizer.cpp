@@ -23,15 +23,12 @@ SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceTable table) : table
     for (int32_t id = 0; id < size(); ++id)
         if (table_.type(id) == PieceType::kUserDefined) user_defined.push_back(id);
     user_defined_ = PieceTrie(std::move(user_defined), [&](int32_t id) { return table_.pieces.bytes(id); });
-    normalizer_ = std::make_unique<SentencePieceNormalizer>(
-        SentencePieceNormalizer::Rules{table_.add_dummy_prefix, table_.remove_extra_whitespaces,
-                                       table_.escape_whitespaces, table_.whitespace_as_suffix},
-        table_.character_map, &user_defined_);
+    normalizer_ = std::make_unique<SentencePieceNormalizer>(table_, table_.character_map, &user_defined_);
     if (!table_.decoded_map.empty())
-        denormalizer_ = std::make_unique<SentencePieceNormalizer>(
-            SentencePieceNormalizer::Rules{false, false, false, false}, table_.decoded_map, nullptr);
-    encoder_ = table_.kind == SentencePieceTable::Kind::kBpe ? make_bpe_encoder(table_, unknown_id_)
-                                                             : make_unigram_encoder(table_, unknown_id_);
+        denormalizer_ = std::make_unique<SentencePieceNormalizer>(WhitespaceRules{false, false, false, false},
+                                                                  table_.decoded_map, nullptr);
+    encoder_ = table_.kind == SentencePieceTable::Kind::kBpe ? make_bpe_encoder(table_, unknown_id_, user_defined_)
+                                                             : make_unigram_encoder(table_, unknown_id_, user_defined_);
 }
 
 void SentencePieceTokenizer::check_table() {

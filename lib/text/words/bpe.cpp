@@ -13,18 +13,15 @@ namespace {
 
 constexpr size_t kMaxIntactBytes = 64;  // longer words are not looked up; limits the work of the constructor
 
-uint64_t pair_key(int32_t left, int32_t right) {
-    return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
-}
+uint64_t pair_key(int32_t left, int32_t right) { return uint64_t(left) << 32 | uint32_t(right); }
 
 }  // namespace
 
-BpeModel::BpeModel(BpeTable table) : table_(std::move(table)) {
-    XF_CHECK(table_.merges.size() <= BpeTable::kMaxMerges, XF_ERROR_LIMIT,
-             "the tokenizer has %zu merges, expected at most %zu", table_.merges.size(), BpeTable::kMaxMerges);
-    add_characters(table_.characters, &vocabulary_);
-    results_.reserve(table_.merges.size());
-    for (size_t rank = 0; rank < table_.merges.size(); ++rank) add_merge(rank);
+BpeModel::BpeModel(WordTable table) : WordModel(table), merges_(std::move(table.merges)) {
+    XF_CHECK(merges_.size() <= kMaxMerges, XF_ERROR_LIMIT, "the tokenizer has %zu merges, expected at most %zu",
+             merges_.size(), kMaxMerges);
+    results_.reserve(merges_.size());
+    for (size_t rank = 0; rank < merges_.size(); ++rank) add_merge(rank);
 
     intact_.assign(vocabulary_.size(), 0);
     EncodeScratch scratch;
@@ -39,7 +36,7 @@ BpeModel::BpeModel(BpeTable table) : table_(std::move(table)) {
 }
 
 void BpeModel::add_merge(size_t rank) {
-    const auto [left, right] = table_.merges[rank];
+    const auto [left, right] = merges_[rank];
     for (const int32_t id : {left, right}) {
         XF_CHECK(id >= Vocabulary::kFirstByteId && id < vocabulary_.size() && !Vocabulary::is_fallback(id),
                  XF_ERROR_CORRUPT, "merge %zu refers to piece %d, expected an earlier piece that is text", rank, id);
@@ -56,7 +53,7 @@ void BpeModel::add_merge(size_t rank) {
 
 int32_t BpeModel::find_merge(int32_t left, int32_t right) const {
     return ranks_.find(mix_hash(pair_key(left, right)), [&](int32_t rank) {
-        const BpeMerge &merge = table_.merges[rank];
+        const BpeMerge &merge = merges_[rank];
         return merge.left == left && merge.right == right;
     });
 }
@@ -107,9 +104,9 @@ void BpeModel::encode_word(std::string_view word, EncodeScratch *scratch, Sample
         heap.pop_back();
         const size_t rank = top >> 32;
         const int32_t left = top & 0xFFFFFFFFu;
-        if (symbols[left] != table_.merges[rank].left) continue;
+        if (symbols[left] != merges_[rank].left) continue;
         const int32_t right = next[left];
-        if (right < 0 || symbols[right] != table_.merges[rank].right) continue;
+        if (right < 0 || symbols[right] != merges_[rank].right) continue;
         if (sampler != nullptr && sampler->drop()) {
             dropped.push_back(top);
             continue;

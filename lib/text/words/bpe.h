@@ -25,25 +25,14 @@
 
 namespace xf {
 
-struct BpeMerge {
-    int32_t left;
-    int32_t right;
-};
-
-struct BpeTable {
-    static constexpr size_t kMaxMerges = size_t{1} << 21;
-
-    std::vector<uint32_t> characters;  // code points above U+007F, in the order of their ids
-    std::vector<BpeMerge> merges;      // by rank
-};
-
 class BpeModel final : public WordModel {
 public:
-    // Checks the table, which may come from an untrusted file: XF_ERROR_CORRUPT, XF_ERROR_LIMIT.
-    explicit BpeModel(BpeTable table);
+    static constexpr size_t kMaxMerges = size_t{1} << 21;
 
-    const BpeTable &table() const { return table_; }
-    const Vocabulary &vocabulary() const override { return vocabulary_; }
+    // Checks the table, which may come from an untrusted file: XF_ERROR_CORRUPT, XF_ERROR_LIMIT.
+    explicit BpeModel(WordTable table);
+
+    WordTable table() const override { return {characters_, merges_, {}, {}}; }
     void encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch, Sampler *sampler) const override;
 
 private:
@@ -51,8 +40,7 @@ private:
     int32_t find_merge(int32_t left, int32_t right) const;
     void encode_word(std::string_view word, EncodeScratch *scratch, Sampler *sampler, std::vector<int32_t> *ids) const;
 
-    BpeTable table_;
-    Vocabulary vocabulary_;
+    std::vector<BpeMerge> merges_;
     std::vector<int32_t> results_;  // by rank: the id of the merged piece
     HashIndex ranks_;
     std::vector<uint8_t> intact_;  // by id: whether the piece encodes to itself

@@ -15,6 +15,7 @@
 #include "core/os/process.h"
 #include "core/utf8.h"
 #include "text/stable_log.h"
+#include "text/words/bpe.h"
 
 namespace xf {
 namespace {
@@ -32,7 +33,7 @@ public:
 
     void run(const BpeTrainOptions &options);
 
-    BpeTable take_table() { return std::move(table_); }
+    WordTable take_table() { return std::move(table_); }
     const Vocabulary &vocabulary() const { return vocabulary_; }
 
 private:
@@ -61,7 +62,7 @@ private:
 
     const Criterion criterion_;
     const Call &call_;
-    BpeTable table_;
+    WordTable table_;
     Vocabulary vocabulary_;
     std::vector<int64_t> piece_counts_;  // by id
     double total_ = 0;                   // sum of piece_counts_ when the heap was last rebuilt
@@ -133,7 +134,7 @@ void Trainer::rebuild_heap(int64_t min_count) {
 }
 
 int32_t Trainer::find(int32_t left, int32_t right, uint64_t *hash) const {
-    *hash = mix_hash(static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right));
+    *hash = mix_hash(uint64_t(left) << 32 | uint32_t(right));
     return index_.find(*hash, [&](int32_t i) {
         const Pair &pair = pairs_[i];
         return pair.left == left && pair.right == right;
@@ -170,7 +171,7 @@ bool Trainer::learn(int32_t i) {
     std::string bytes(vocabulary_.bytes(pair.left));
     bytes += vocabulary_.bytes(pair.right);
     const int32_t known = vocabulary_.find(bytes);
-    if ((known < 0 && !vocabulary_.has_room(bytes.size())) || table_.merges.size() == BpeTable::kMaxMerges)
+    if ((known < 0 && !vocabulary_.has_room(bytes.size())) || table_.merges.size() == BpeModel::kMaxMerges)
         return false;
     pair.result = known >= 0 ? known : vocabulary_.add(bytes);
     piece_counts_.resize(vocabulary_.size());
@@ -263,7 +264,7 @@ void WordCounts::add(std::string_view word) {
     XF_CHECK(words_.size() < kMaxIndices, XF_ERROR_LIMIT, "the training text has more than %zu distinct words",
              kMaxIndices);
     index_.insert(hash, words_.size());
-    words_.push_back({bytes_.size(), static_cast<uint32_t>(word.size()), 1});
+    words_.push_back({bytes_.size(), uint32_t(word.size()), 1});
     bytes_.append(word);
 }
 
@@ -293,20 +294,21 @@ std::vector<uint32_t> choose_characters(const WordCounts &words, double coverage
     return characters;
 }
 
-BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const Call &call) {
+WordTable train_bpe(WordCounts words, const BpeTrainOptions &options, const Call &call) {
     Trainer trainer(words, options, Criterion::kCount, call);
     words = WordCounts();
     trainer.run(options);
     return trainer.take_table();
 }
 
-WordPieceTable train_wordpiece(WordCounts words, const BpeTrainOptions &options, const Call &call) {
+WordTable train_wordpiece(WordCounts words, const BpeTrainOptions &options, const Call &call) {
     Trainer trainer(words, options, Criterion::kLikelihood, call);
     words = WordCounts();
     trainer.run(options);
-    std::vector<uint32_t> characters = trainer.take_table().characters;
-    const int32_t first = Vocabulary::kFirstPieceId + std::ssize(characters);
-    return {std::move(characters), trainer.vocabulary().pieces_from(first)};
+    WordTable table = trainer.take_table();
+    table.merges.clear();
+    table.pieces = trainer.vocabulary().pieces_from(Vocabulary::kFirstPieceId + std::ssize(table.characters));
+    return table;
 }
 
 }  // namespace xf

@@ -32,15 +32,16 @@ void add_characters(const std::vector<uint32_t> &characters, Vocabulary *vocabul
     }
 }
 
-void add_pieces(const PieceList &pieces, Vocabulary *vocabulary) {
-    vocabulary->reserve(pieces.size(), pieces.bytes());
-    for (size_t i = 0; i < pieces.size(); ++i) {
-        const std::string_view piece = pieces[i];
+WordModel::WordModel(const WordTable &table) : characters_(table.characters) {
+    add_characters(characters_, &vocabulary_);
+    vocabulary_.reserve(table.pieces.size(), table.pieces.bytes());
+    for (size_t i = 0; i < table.pieces.size(); ++i) {
+        const std::string_view piece = table.pieces[i];
         XF_CHECK(find_invalid_utf8(piece) == std::string_view::npos, XF_ERROR_CORRUPT, "piece %d is not UTF-8",
-                 vocabulary->size());
+                 vocabulary_.size());
         XF_CHECK(piece.empty() || decode_utf8(piece, 0).size < piece.size(), XF_ERROR_CORRUPT,
-                 "piece %d is one character, expected two or more", vocabulary->size());
-        vocabulary->add(piece);
+                 "piece %d is one character, expected two or more", vocabulary_.size());
+        vocabulary_.add(piece);
     }
 }
 

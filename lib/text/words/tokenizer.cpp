@@ -10,22 +10,18 @@
 #include "text/json/words.h"
 #include "text/words/bpe.h"
 #include "text/words/train.h"
+#include "text/words/unigram.h"
 #include "text/words/wordpiece.h"
 
 namespace xf {
 
 TokenizerOptions TokenizerOptions::from(const Options &options) {
     TokenizerOptions t;
-    t.kind = options.choice<TokenizerKind>(
-        "tokenizer.kind",
-        {{"bpe", TokenizerKind::kBpe}, {"wordpiece", TokenizerKind::kWordPiece}, {"unigram", TokenizerKind::kUnigram}});
+    t.kind = options.choice("tokenizer.kind", kTokenizerKinds);
     t.vocab_size = options.i64("tokenizer.vocab_size");
     t.character_coverage = options.f64("tokenizer.character_coverage");
-    t.normalization = options.choice<Normalization>(
-        "tokenizer.normalization",
-        {{"none", Normalization::kNone}, {"nfc", Normalization::kNfc}, {"nfkc", Normalization::kNfkc}});
-    t.invalid_utf8 = options.choice<InvalidUtf8>("tokenizer.invalid_utf8",
-                                                 {{"error", InvalidUtf8::kError}, {"replace", InvalidUtf8::kReplace}});
+    t.normalization = options.choice("tokenizer.normalization", kNormalizations);
+    t.invalid_utf8 = options.choice("tokenizer.invalid_utf8", kInvalidUtf8Kinds);
     return t;
 }
 
@@ -41,31 +37,27 @@ void check_tokenizer_options(const TokenizerOptions &options, xf_status status) 
 
 namespace {
 
-std::unique_ptr<const WordModel> train_model(const TokenizerOptions &options, WordCounts words, const Call &call) {
+WordTable learn(const TokenizerOptions &options, WordCounts words, const Call &call) {
     const BpeTrainOptions pieces{options.vocab_size, options.min_pair_count, options.character_coverage};
     switch (options.kind) {
         case TokenizerKind::kBpe:
-            return std::make_unique<BpeModel>(train_bpe(std::move(words), pieces, call));
+            return train_bpe(std::move(words), pieces, call);
         case TokenizerKind::kWordPiece:
-            return std::make_unique<WordPieceModel>(train_wordpiece(std::move(words), pieces, call));
-        case TokenizerKind::kUnigram:
-            return std::make_unique<UnigramModel>(train_unigram(std::move(words), pieces, call));
+            return train_wordpiece(std::move(words), pieces, call);
+        default:
+            return train_unigram(std::move(words), pieces, call);
     }
-    fail(XF_ERROR_INTERNAL, "tokenizers of kind %d cannot be trained", static_cast<int>(options.kind));
 }
 
-std::unique_ptr<const WordModel> make_model(TokenizerKind kind, TokenizerTable table) {
+std::unique_ptr<const WordModel> make_model(TokenizerKind kind, WordTable table) {
     switch (kind) {
         case TokenizerKind::kBpe:
-            return std::make_unique<BpeModel>(BpeTable{std::move(table.characters), std::move(table.merges)});
+            return std::make_unique<BpeModel>(std::move(table));
         case TokenizerKind::kWordPiece:
-            return std::make_unique<WordPieceModel>(
-                WordPieceTable{std::move(table.characters), std::move(table.pieces)});
-        case TokenizerKind::kUnigram:
-            return std::make_unique<UnigramModel>(
-                UnigramTable{std::move(table.characters), std::move(table.pieces), std::move(table.scores)});
+            return std::make_unique<WordPieceModel>(table);
+        default:
+            return std::make_unique<UnigramModel>(std::move(table));
     }
-    fail(XF_ERROR_INTERNAL, "tokenizers of kind %d cannot be read", static_cast<int>(kind));
 }
 
 }  // namespace
@@ -98,12 +90,12 @@ std::shared_ptr<const WordTokenizer> WordTokenizer::train(const TokenizerOptions
     }
     XF_CHECK(!words.words().empty(), XF_ERROR_DATA, "the training text is empty, expected at least one character");
     return std::shared_ptr<const WordTokenizer>(
-        new WordTokenizer(options, train_model(options, std::move(words), call)));
+        new WordTokenizer(options, make_model(options.kind, learn(options, std::move(words), call))));
 }
 
 std::shared_ptr<const WordTokenizer> WordTokenizer::parse(std::string_view json) {
     TokenizerOptions options;
-    TokenizerTable table;
+    WordTable table;
     read_tokenizer_json(json, &options, &table);
     std::unique_ptr<const WordModel> model = make_model(options.kind, std::move(table));
     XF_CHECK(model->vocabulary().size() <= options.vocab_size, XF_ERROR_CORRUPT,
@@ -112,21 +104,7 @@ std::shared_ptr<const WordTokenizer> WordTokenizer::parse(std::string_view json)
     return std::shared_ptr<const WordTokenizer>(new WordTokenizer(options, std::move(model)));
 }
 
-std::string WordTokenizer::serialize() const {
-    TokenizerTable all;
-    if (const auto *bpe = dynamic_cast<const BpeModel *>(model_.get())) {
-        all = {bpe->table().characters, bpe->table().merges, {}, {}};
-    } else if (const auto *wordpiece = dynamic_cast<const WordPieceModel *>(model_.get())) {
-        WordPieceTable table = wordpiece->table();
-        all = {std::move(table.characters), {}, std::move(table.pieces), {}};
-    } else {
-        UnigramTable table = dynamic_cast<const UnigramModel &>(*model_).table();
-        all = {std::move(table.characters), {}, std::move(table.pieces), std::move(table.scores)};
-    }
-    return write_tokenizer_json(options_, all);
-}
-
-const char *WordTokenizer::kind() const { return tokenizer_json::name_of(options_.kind); }
+std::string WordTokenizer::serialize() const { return write_tokenizer_json(options_, model_->table()); }
 
 Segmentation WordTokenizer::segmentation() const {
     return options_.kind == TokenizerKind::kBpe       ? Segmentation::kMerges

@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,6 +25,21 @@
 namespace xf {
 
 enum class TokenizerKind { kBpe, kWordPiece, kUnigram };
+
+// The words for the values, in options and in files.
+inline constexpr Choice<TokenizerKind> kTokenizerKinds[] = {
+    {"bpe", TokenizerKind::kBpe}, {"wordpiece", TokenizerKind::kWordPiece}, {"unigram", TokenizerKind::kUnigram}};
+inline constexpr Choice<Normalization> kNormalizations[] = {
+    {"none", Normalization::kNone}, {"nfc", Normalization::kNfc}, {"nfkc", Normalization::kNfkc}};
+inline constexpr Choice<InvalidUtf8> kInvalidUtf8Kinds[] = {{"error", InvalidUtf8::kError},
+                                                            {"replace", InvalidUtf8::kReplace}};
+
+// The word for a value.
+template <class T, size_t n>
+const char *word_for(const Choice<T> (&choices)[n], T value) {
+    const auto found = std::find_if(choices, choices + n, [&](const Choice<T> &each) { return each.value == value; });
+    return found->word.data();
+}
 
 struct TokenizerOptions {
     TokenizerKind kind = TokenizerKind::kBpe;
@@ -54,7 +70,7 @@ public:
     const TokenizerOptions &options() const { return options_; }
 
     std::string serialize() const override;
-    const char *kind() const override;
+    const char *kind() const override { return word_for(kTokenizerKinds, options_.kind); }
     Segmentation segmentation() const override;
     int32_t size() const override { return model_->vocabulary().size(); }
     int32_t start_id() const override { return Vocabulary::kStartId; }  // "<s>"

@@ -34,9 +34,7 @@
 
 #include "core/call.h"
 #include "text/hash_index.h"
-#include "text/words/bpe.h"
-#include "text/words/unigram.h"
-#include "text/words/wordpiece.h"
+#include "text/words/model.h"
 
 namespace xf {
 
@@ -74,9 +72,36 @@ struct BpeTrainOptions {
 // Returns the characters above U+007F that get a piece, at most `room`: the most frequent first, ties by code point.
 std::vector<uint32_t> choose_characters(const WordCounts &words, double coverage, int64_t room);
 
+// Text and initial pieces of unigram.
+
+// The distinct words sorted by their bytes, split into chunks of at most 32 bytes so that no product of probabilities
+// underflows.
+struct UnigramText {
+    struct Chunk {
+        size_t offset, size;
+        int64_t count;
+    };
+    explicit UnigramText(const WordCounts &words);
+    std::string_view text(const Chunk &chunk) const { return std::string_view(bytes).substr(chunk.offset, chunk.size); }
+
+    std::string bytes;
+    std::vector<Chunk> chunks;
+};
+
+struct UnigramSeed {
+    std::string_view text;  // a view into UnigramText::bytes
+    int64_t count;
+    int characters;
+};
+
+// Returns the strings of 2 to 16 characters that occur at least min_count times and consist of ASCII characters and
+// `characters`: the max_count ones with the greatest count times length, in that order, ties by bytes.
+std::vector<UnigramSeed> find_seeds(const UnigramText &text, const std::vector<uint32_t> &characters, int64_t min_count,
+                                    size_t max_count, const Call &call);
+
 // Each frees the words as soon as they are no longer needed and reports progress as "tokenizer", in pieces.
-BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const Call &call = Call());
-WordPieceTable train_wordpiece(WordCounts words, const BpeTrainOptions &options, const Call &call = Call());
-UnigramTable train_unigram(WordCounts words, const BpeTrainOptions &options, const Call &call = Call());
+WordTable train_bpe(WordCounts words, const BpeTrainOptions &options, const Call &call = Call());
+WordTable train_wordpiece(WordCounts words, const BpeTrainOptions &options, const Call &call = Call());
+WordTable train_unigram(WordCounts words, const BpeTrainOptions &options, const Call &call = Call());
 
 }  // namespace xf

@@ -1,7 +1,7 @@
-// Finding frequent strings inside words; see words/unigram_seeds.h.
+// Finding frequent strings inside words; see words/train.h.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "text/words/unigram_seeds.h"
+#include "text/words/train.h"
 
 #include <algorithm>
 #include <unordered_set>

@@ -7,8 +7,9 @@
 #include <numeric>
 
 #include "core/utf8.h"
+#include "text/piece_trie.h"
 #include "text/stable_log.h"
-#include "text/words/unigram_seeds.h"
+#include "text/words/unigram.h"
 
 namespace xf {
 namespace {
@@ -24,7 +25,7 @@ class UnigramTrainer {
 public:
     UnigramTrainer(const WordCounts &words, const BpeTrainOptions &options, const Call &call);
     void run(const Call &call);
-    UnigramTable table() const;
+    WordTable table() const;
 
 private:
     struct Piece {
@@ -38,8 +39,6 @@ private:
     };
 
     void make_trie();
-    template <class Visit>
-    void walk(std::string_view text, size_t at, const Visit &visit) const;
     void round(const Call &call, bool drop);
     void best_path(std::string_view text, int32_t without, std::vector<int32_t> *pieces) const;
     void prune(size_t keep, const Call &call);
@@ -62,9 +61,9 @@ UnigramTrainer::UnigramTrainer(const WordCounts &words, const BpeTrainOptions &o
       characters_(
           choose_characters(words, options.character_coverage, options.vocab_size - Vocabulary::kFirstPieceId)) {
     target_size_ = options.vocab_size - Vocabulary::kFirstPieceId - characters_.size();
-    for (uint32_t c = 0; c < UnigramTable::kAscii + characters_.size(); ++c) {
+    for (uint32_t c = 0; c < UnigramModel::kAscii + characters_.size(); ++c) {
         character_texts_.emplace_back();
-        append_utf8(c < UnigramTable::kAscii ? c : characters_[c - UnigramTable::kAscii], &character_texts_.back());
+        append_utf8(c < UnigramModel::kAscii ? c : characters_[c - UnigramModel::kAscii], &character_texts_.back());
     }
     std::vector<double> counts(0x110000, 0);
     for (const UnigramText::Chunk &chunk : text_.chunks) {
@@ -82,7 +81,7 @@ UnigramTrainer::UnigramTrainer(const WordCounts &words, const BpeTrainOptions &o
     }
     for (const UnigramSeed &seed :
          find_seeds(text_, characters_, options.min_pair_count, kMaxSeeds + target_size_, call)) {
-        pieces_.push_back({seed.text, static_cast<double>(seed.count * seed.characters), 0, false});
+        pieces_.push_back({seed.text, double(seed.count * seed.characters), 0, false});
         total += pieces_.back().p;
     }
     for (Piece &piece : pieces_) {
@@ -95,22 +94,6 @@ void UnigramTrainer::make_trie() {
     std::vector<int32_t> all(pieces_.size());
     std::iota(all.begin(), all.end(), 0);
     trie_ = PieceTrie(std::move(all), [&](int32_t i) { return pieces_[i].text; });
-}
-
-// Calls visit(end, piece) for all pieces that begin at text[at], and with piece -1 if the character there has none.
-template <class Visit>
-void UnigramTrainer::walk(std::string_view text, size_t at, const Visit &visit) const {
-    const size_t character = at + decode_utf8(text, at).size;
-    bool covered = false;
-    int32_t node = PieceTrie::kRoot;
-    for (size_t end = at; end < text.size();) {
-        node = trie_.child(node, text[end++]);
-        if (node < 0) break;
-        if (trie_.value(node) < 0) continue;
-        visit(end, trie_.value(node));
-        covered = covered || end == character;
-    }
-    if (!covered) visit(character, -1);
 }
 
 // One round of EM. With `drop`, removes pieces with a small count if enough pieces remain.
@@ -126,8 +109,8 @@ void UnigramTrainer::round(const Call &call, bool drop) {
         alpha_[0] = beta_[text.size()] = 1;
         const auto p_of = [&](int32_t piece) { return piece < 0 ? 1 : pieces_[piece].p; };
         for (size_t at = 0; at < text.size(); at += decode_utf8(text, at).size)
-            walk(text, at, [&](size_t end, int32_t piece) {
-                arcs_.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(end), piece});
+            trie_.for_each_piece(text, at, [&](size_t end, int32_t piece) {
+                arcs_.push_back({uint32_t(at), uint32_t(end), piece});
                 alpha_[end] += alpha_[at] * p_of(piece);
             });
         if (alpha_[text.size()] < kMinProduct) continue;  // only the rarest characters
@@ -164,12 +147,12 @@ void UnigramTrainer::best_path(std::string_view text, int32_t without, std::vect
     score_.assign(text.size() + 1, 0);
     last_.assign(text.size() + 1, {0, 0, -1});
     for (size_t at = 0; at < text.size(); at += decode_utf8(text, at).size)
-        walk(text, at, [&](size_t end, int32_t piece) {
+        trie_.for_each_piece(text, at, [&](size_t end, int32_t piece) {
             if (piece == without && piece >= 0) return;
             const double score = score_[at] + (piece < 0 ? 0 : pieces_[piece].log_p);
             if (last_[end].end > 0 && score <= score_[end]) return;
             score_[end] = score;
-            last_[end] = {static_cast<uint32_t>(at), static_cast<uint32_t>(end), piece};
+            last_[end] = {uint32_t(at), uint32_t(end), piece};
         });
     pieces->clear();
     for (size_t at = text.size(); at > 0; at = last_[at].begin)
@@ -231,8 +214,8 @@ void UnigramTrainer::run(const Call &call) {
     call.progress("tokenizer", first, first);
 }
 
-UnigramTable UnigramTrainer::table() const {
-    UnigramTable table{characters_, {}, {}};
+WordTable UnigramTrainer::table() const {
+    WordTable table{characters_};
     for (const Piece &piece : pieces_) {
         if (!piece.character) table.pieces.push_back(piece.text);
         table.scores.push_back(piece.log_p);
@@ -242,7 +225,7 @@ UnigramTable UnigramTrainer::table() const {
 
 }  // namespace
 
-UnigramTable train_unigram(WordCounts words, const BpeTrainOptions &options, const Call &call) {
+WordTable train_unigram(WordCounts words, const BpeTrainOptions &options, const Call &call) {
     UnigramTrainer trainer(words, options, call);
     words = WordCounts();
     trainer.run(call);

@@ -3,44 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/words/wordpiece.h"
 
-#include <algorithm>
-
-#include "core/error.h"
 #include "core/utf8.h"
 
 namespace xf {
 
-WordPieceModel::WordPieceModel(WordPieceTable table) : characters_(std::move(table.characters)) {
-    add_characters(characters_, &vocabulary_);
-    add_pieces(table.pieces, &vocabulary_);
-    table.pieces = {};  // the vocabulary has a copy
-    sorted_.reserve(vocabulary_.size());
+WordPieceModel::WordPieceModel(const WordTable &table) : WordModel(table) {
+    std::vector<int32_t> ids;
     for (int32_t id = Vocabulary::kFirstByteId; id < vocabulary_.size(); ++id)
-        if (!Vocabulary::is_fallback(id)) sorted_.push_back(id);
-    std::sort(sorted_.begin(), sorted_.end(),
-              [&](int32_t a, int32_t b) { return vocabulary_.bytes(a) < vocabulary_.bytes(b); });
-}
-
-WordPieceTable WordPieceModel::table() const {
-    return {characters_, vocabulary_.pieces_from(Vocabulary::kFirstPieceId + std::ssize(characters_))};
-}
-
-// Returns the id of the longest piece that is a prefix of the text, or -1.
-int32_t WordPieceModel::longest(std::string_view text) const {
-    int32_t found = -1;
-    auto begin = sorted_.begin(), end = sorted_.end();
-    for (size_t depth = 0; depth < text.size() && begin != end; ++depth) {
-        // All pieces of the range begin with text[0 .. depth). The shortest, text[0 .. depth) itself, is the first.
-        const int byte = text[depth] & 0xFF;
-        const auto byte_of = [&](int32_t id) {
-            const std::string_view bytes = vocabulary_.bytes(id);
-            return depth < bytes.size() ? bytes[depth] & 0xFF : -1;
-        };
-        begin = std::partition_point(begin, end, [&](int32_t id) { return byte_of(id) < byte; });
-        end = std::partition_point(begin, end, [&](int32_t id) { return byte_of(id) == byte; });
-        if (begin != end && vocabulary_.bytes(*begin).size() == depth + 1) found = *begin;
-    }
-    return found;
+        if (!Vocabulary::is_fallback(id)) ids.push_back(id);
+    trie_ = PieceTrie(std::move(ids), [&](int32_t id) { return vocabulary_.bytes(id); });
 }
 
 void WordPieceModel::encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *, Sampler *) const {
@@ -56,10 +27,15 @@ void WordPieceModel::encode(WordSplitter words, std::vector<int32_t> *ids, Encod
 
 void WordPieceModel::encode_word(std::string_view word, std::vector<int32_t> *ids) const {
     for (size_t i = 0; i < word.size();) {
-        const int32_t id = longest(word.substr(i));
+        size_t longest = 0;
+        int32_t id = -1;
+        trie_.for_each_prefix(word, i, [&](size_t end, int32_t piece) {
+            longest = end;
+            id = piece;
+        });
         if (id >= 0) {
             ids->push_back(id);
-            i += vocabulary_.bytes(id).size();
+            i = longest;
             continue;
         }
         const size_t size = decode_utf8(word, i).size;

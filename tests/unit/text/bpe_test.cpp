@@ -149,10 +149,10 @@ XF_TEST(repeated_letters_merge_from_the_left) {
 
 XF_TEST(the_result_ignores_the_order_of_lines) {
     Pieces lines = lines_of(7, 60);
-    const BpeTable first = train_bpe(count_words(lines), {500, 2, 1.0}, {});
+    const WordTable first = train_bpe(count_words(lines), {500, 2, 1.0}, {});
     std::reverse(lines.begin(), lines.end());
     std::rotate(lines.begin(), lines.begin() + 17, lines.end());
-    const BpeTable second = train_bpe(count_words(lines), {500, 2, 1.0}, {});
+    const WordTable second = train_bpe(count_words(lines), {500, 2, 1.0}, {});
     CHECK(first.characters == second.characters);
     CHECK(std::equal(first.merges.begin(), first.merges.end(), second.merges.begin(), second.merges.end(),
                      [](const BpeMerge &a, const BpeMerge &b) { return a.left == b.left && a.right == b.right; }));
@@ -182,12 +182,12 @@ XF_TEST(an_inconsistent_table_is_rejected) {
     CHECK_FAILS(BpeModel({{}, {{a, 258}}}), XF_ERROR_CORRUPT);                        // not defined yet
     CHECK_FAILS(BpeModel({{}, {{a, Vocabulary::byte_id(0xC3)}}}), XF_ERROR_CORRUPT);  // half a character
     CHECK_FAILS(BpeModel({{}, {{a, a}, {a, a}}}), XF_ERROR_CORRUPT);
-    BpeTable doubling;  // pieces that double in size with each merge
+    WordTable doubling;  // pieces that double in size with each merge
     doubling.merges.push_back({a, a});
     for (int32_t id = 258; id < 270; ++id) doubling.merges.push_back({id, id});
     CHECK_FAILS(BpeModel(doubling), XF_ERROR_LIMIT);
-    BpeTable many;
-    many.merges.assign(BpeTable::kMaxMerges + 1, {a, a});
+    WordTable many;
+    many.merges.assign(BpeModel::kMaxMerges + 1, {a, a});
     CHECK_FAILS(BpeModel(many), XF_ERROR_LIMIT);
 }
 

@@ -4,9 +4,10 @@
 #include "text/sentencepiece/character_map.h"
 
 #include "support/test.hpp"
-#include "text/json/base64.h"
+#include "text/json/format.h"
 
 using namespace xf;
+using namespace xf::tokenizer_json;
 
 namespace {
 

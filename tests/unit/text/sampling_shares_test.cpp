@@ -160,7 +160,7 @@ XF_TEST(sampling_falls_back_only_if_necessary) {
     check_shares(draw_text(tokenizer, "xqu", {0.2, 1}), all_ways("xqu", pieces, 0.2));
     check_shares(draw_text(tokenizer, "uq", {0.2, 1}), {{"u|<unk>", 1}});
 
-    UnigramTable table = unigram_table(kPieces, -30.f);
+    WordTable table = unigram_table(kPieces, -30.f);
     table.pieces.push_back("a\xC3\xA4");
     table.scores.push_back(-20);
     const UnigramModel words(table);

@@ -8,7 +8,6 @@
 #include "support/test.hpp"
 #include "text/sentencepiece/tokenizer.h"
 #include "text/stable_log.h"
-#include "text/tokenizer_pair.h"
 #include "text_support.hpp"
 
 using namespace xf;

@@ -151,7 +151,7 @@ XF_TEST(unigram_finds_the_best_segmentation) {
         bytes.fill(-7);
         PieceSink sink(0, &bytes, &scored.ids);
         EncodeScratch scratch;
-        make_unigram_encoder(table, 0)->encode(text, &sink, &scratch, nullptr);
+        make_unigram_encoder(table, 0, PieceTrie())->encode(text, &sink, &scratch, nullptr);
         float sum = 0;
         for (const int32_t id : scored.ids) sum += id == -7 ? least - 10 : table.score(id);
         CHECK_EQ(sum, best[text.size()]);

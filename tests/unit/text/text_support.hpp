@@ -12,6 +12,7 @@
 #include "support/test.hpp"
 #include "text/words/tokenizer.h"
 #include "text/words/train.h"
+#include "text/words/unigram.h"
 
 namespace xf_test {
 
@@ -136,9 +137,9 @@ std::string joined(const std::vector<int32_t> &ids, Name name) {
 using Scores = std::vector<std::pair<std::string, float>>;
 
 // A table of these pieces; other single bytes have the score `rest`.
-inline xf::UnigramTable unigram_table(const Scores &pieces, float rest) {
-    xf::UnigramTable table;
-    table.scores.assign(xf::UnigramTable::kAscii, rest);
+inline xf::WordTable unigram_table(const Scores &pieces, float rest) {
+    xf::WordTable table;
+    table.scores.assign(xf::UnigramModel::kAscii, rest);
     for (const auto &[piece, score] : pieces) {
         if (piece.size() == 1) {
             table.scores[static_cast<size_t>(piece[0])] = score;

@@ -10,15 +10,15 @@ using namespace xf;
 
 namespace {
 
-TokenizerTable some_table() {
-    TokenizerTable table;
+WordTable some_table() {
+    WordTable table;
     for (uint32_t c = 0x4E00; c < 0x4F00; ++c) table.characters.push_back(c);
     for (int32_t i = 0; i < 200; ++i) table.merges.push_back({99, 100 + i});
     return table;
 }
 
 XF_TEST(any_allocation_may_fail) {
-    const TokenizerTable table = some_table();
+    const WordTable table = some_table();
     const TokenizerOptions options;
     const std::string expected = write_tokenizer_json(options, table);
     std::string json;
@@ -28,7 +28,7 @@ XF_TEST(any_allocation_may_fail) {
     });
     CHECK(json == expected);
     TokenizerOptions read;
-    TokenizerTable found;
+    WordTable found;
     const int reading = xf_test::fail_each_new([&] {
         found = {};
         const bool failed = xf_test::out_of_memory([&] { read_tokenizer_json(expected, &read, &found); });
@@ -42,7 +42,7 @@ XF_TEST(any_allocation_may_fail) {
 XF_TEST(the_parser_takes_its_memory_from_operator_new) {
     const std::string json = "{\"" + std::string(size_t{4} << 20, 'k') + "\":1}";
     TokenizerOptions options;
-    TokenizerTable table;
+    WordTable table;
     xf_test::new_plan.too_large = size_t{1} << 20;
     const bool failed =
         xf_test::out_of_memory([&] { xf_test::outcome_of([&] { read_tokenizer_json(json, &options, &table); }); });

@@ -4,6 +4,7 @@
 #include "text/json/words.h"
 
 #include "support/test.hpp"
+#include "text/words/bpe.h"
 #include "text_support.hpp"
 
 using namespace xf;
@@ -174,7 +175,7 @@ XF_TEST(large_and_deep_input_is_safe) {
     CHECK_FAILS(Tokenizer::parse(repeated("[", many)), XF_ERROR_CORRUPT);
     CHECK_FAILS(Tokenizer::parse(repeated("{\"merges\":", many / 10)), XF_ERROR_CORRUPT);
     CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("[", many))), XF_ERROR_CORRUPT);
-    CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("[99,100],", BpeTable::kMaxMerges + 1, "[", "[99,100]]"))),
+    CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("[99,100],", BpeModel::kMaxMerges + 1, "[", "[99,100]]"))),
                 XF_ERROR_LIMIT);
     CHECK_FAILS(Tokenizer::parse(with(repeated("\xC3\xA4", Vocabulary::kMaxSize + 1, "\"", "\""), "[]")),
                 XF_ERROR_LIMIT);

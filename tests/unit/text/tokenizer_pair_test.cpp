@@ -1,7 +1,7 @@
 // Tokenizer pairs: the choice of the side, the file format, and invalid files.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "text/tokenizer_pair.h"
+#include "text/tokenizer.h"
 
 #include "core/error.h"
 #include "support/test.hpp"

@@ -7,7 +7,6 @@
 #include "support/test.hpp"
 #include "text/stable_log.h"
 #include "text/words/train.h"
-#include "text/words/unigram_seeds.h"
 #include "text_support.hpp"
 
 using namespace xf;
@@ -23,7 +22,7 @@ TokenizerOptions unigram(int64_t vocab_size) {
     return options;
 }
 
-UnigramTable table_of(const Scores &pieces) { return unigram_table(pieces, -9.f); }
+WordTable table_of(const Scores &pieces) { return unigram_table(pieces, -9.f); }
 
 // Words made of a few stems and endings.
 Pieces stems_and_endings(uint32_t seed, size_t count) {
@@ -85,16 +84,16 @@ XF_TEST(a_word_has_the_best_of_all_segmentations) {
 }
 
 XF_TEST(text_without_a_piece_is_encoded_as_bytes) {
-    UnigramTable table = table_of({{"a", -1.f}});
+    WordTable table = table_of({{"a", -1.f}});
     table.characters = {0xE4};
-    table.scores.insert(table.scores.begin() + UnigramTable::kAscii, -2.f);
+    table.scores.insert(table.scores.begin() + UnigramModel::kAscii, -2.f);
     const UnigramModel model(table);
     std::vector<int32_t> ids;
     EncodeScratch scratch;
     model.encode(WordSplitter("a\xC3\xA4\xC3\xB6\xFF"), &ids, &scratch, nullptr);
     CHECK(ids == (std::vector<int32_t>{Vocabulary::byte_id('a'), 258, Vocabulary::byte_id(0xC3),
                                        Vocabulary::byte_id(0xB6), Vocabulary::byte_id(0xFF)}));
-    CHECK_FAILS(UnigramModel(UnigramTable{}), XF_ERROR_CORRUPT);
+    CHECK_FAILS(UnigramModel(WordTable{}), XF_ERROR_CORRUPT);
     CHECK_FAILS(UnigramModel(table_of({{"ab", std::nanf("")}})), XF_ERROR_CORRUPT);
     CHECK_FAILS(UnigramModel(table_of({{"ab", -2e6f}})), XF_ERROR_CORRUPT);
     CHECK_FAILS(UnigramModel(table_of({{"\xC3\xA4", 0.f}})), XF_ERROR_CORRUPT);
@@ -145,11 +144,11 @@ XF_TEST(stems_are_detected) {
     for (const char *stem : {"walk", "jump", "tast", "lov", "hop", "view", "print", "fast"})
         CHECK(std::count(names.begin(), names.end(), "\xE2\x96\x81" + std::string(stem)) == 1);
     // In the order of their probabilities, which the scores are.
-    const UnigramTable table = train_unigram(count_words(lines), {300, 2, 1.0});
+    const WordTable table = train_unigram(count_words(lines), {300, 2, 1.0});
     double sum = 0;
     for (const float score : table.scores) sum += std::exp(static_cast<double>(score));
     CHECK_NEAR(sum, 1, 1e-5);
-    CHECK(std::is_sorted(table.scores.begin() + UnigramTable::kAscii, table.scores.end(), std::greater<>()));
+    CHECK(std::is_sorted(table.scores.begin() + UnigramModel::kAscii, table.scores.end(), std::greater<>()));
 }
 
 // The equations are symmetric in direction, so mirrored words give mirrored pieces with the same probabilities.
@@ -165,15 +164,15 @@ XF_TEST(mirrored_words_give_mirrored_pieces) {
     }
     // Large enough for all pieces; otherwise ties would be resolved by bytes.
     const BpeTrainOptions options{20000, 2, 1.0};
-    const UnigramTable table = train_unigram(words, options), other = train_unigram(others, options);
+    const WordTable table = train_unigram(words, options), other = train_unigram(others, options);
     CHECK(table.pieces.size() > 200 && table.pieces.size() == other.pieces.size());
-    for (size_t i = 0; i < UnigramTable::kAscii; ++i) CHECK_NEAR(table.scores[i], other.scores[i], 1e-3);
+    for (size_t i = 0; i < UnigramModel::kAscii; ++i) CHECK_NEAR(table.scores[i], other.scores[i], 1e-3);
     std::map<std::string_view, float> scores;
-    for (size_t i = 0; i < other.pieces.size(); ++i) scores[other.pieces[i]] = other.scores[UnigramTable::kAscii + i];
+    for (size_t i = 0; i < other.pieces.size(); ++i) scores[other.pieces[i]] = other.scores[UnigramModel::kAscii + i];
     for (size_t i = 0; i < table.pieces.size(); ++i) {
         const auto found = scores.find(mirrored(std::string(table.pieces[i])));
         CHECK(found != scores.end());
-        if (found != scores.end()) CHECK_NEAR(table.scores[UnigramTable::kAscii + i], found->second, 1e-3);
+        if (found != scores.end()) CHECK_NEAR(table.scores[UnigramModel::kAscii + i], found->second, 1e-3);
     }
 }
 

@@ -92,7 +92,7 @@ Pieces random_words(uint32_t seed, size_t count) {
 XF_TEST(the_first_piece_raises_the_likelihood_most) {
     for (uint32_t seed = 1; seed <= 30; ++seed) {
         const Pieces words = random_words(seed, 20 + seed * 7);
-        const WordPieceTable table = train_wordpiece(count_words(words), {259, 1, 1.0}, {});
+        const WordTable table = train_wordpiece(count_words(words), {259, 1, 1.0}, {});
         CHECK_EQ(table.pieces.size(), size_t{1});
         CHECK_EQ(table.pieces[0], best_first_piece(words));
     }
@@ -103,13 +103,13 @@ XF_TEST(likelihood_is_not_frequency) {
     Pieces words;
     for (int i = 0; i < 40; ++i) words.insert(words.end(), {"ea", "ae", "eb", "be", "ab", "ba", "ea"});
     for (int i = 0; i < 60; ++i) words.push_back("qu");
-    const WordPieceTable table = train_wordpiece(count_words(words), {259, 1, 1.0}, {});
+    const WordTable table = train_wordpiece(count_words(words), {259, 1, 1.0}, {});
     CHECK_EQ(table.pieces[0], "qu");
     CHECK_EQ(train_bpe(count_words(words), {259, 1, 1.0}, {}).merges.at(0).left, Vocabulary::byte_id('e'));
 }
 
 XF_TEST(words_are_segmented_by_the_longest_piece) {
-    const WordPieceModel model({{0xE4}, {" un", "aff", "able", "affa", "ab", "\xC3\xA4h", "fa", " u"}});
+    const WordPieceModel model({{0xE4}, {}, {" un", "aff", "able", "affa", "ab", "\xC3\xA4h", "fa", " u"}});
     const auto encode_word = [&](std::string_view word) {
         std::vector<int32_t> ids;
         EncodeScratch scratch;
@@ -165,14 +165,14 @@ XF_TEST(more_pieces_make_a_text_shorter) {
 
 // The cost of a hostile vocabulary and of an endless word is proportional to their sizes.
 XF_TEST(long_pieces_take_bounded_time) {
-    WordPieceTable table;
+    WordTable table;
     for (size_t size = 2; size <= 256; ++size) table.pieces.push_back(std::string(size, 'a'));
-    const WordPieceModel model(std::move(table));
+    const WordPieceModel model(table);
     std::vector<int32_t> ids;
     EncodeScratch scratch;
     model.encode(WordSplitter(std::string(1 << 20, 'a')), &ids, &scratch, nullptr);
     CHECK_EQ(ids.size(), size_t{1 << 20} / 256);
     CHECK_FAILS(WordPieceModel({{0x41}, {}}), XF_ERROR_CORRUPT);
     CHECK_FAILS(WordPieceModel({{0xD800}, {}}), XF_ERROR_CORRUPT);
-    CHECK_FAILS(WordPieceModel({{}, {"x"}}), XF_ERROR_CORRUPT);
+    CHECK_FAILS(WordPieceModel({{}, {}, {"x"}}), XF_ERROR_CORRUPT);
 }

@@ -1,7 +1,15 @@
-// Draws one segmentation of a text with probability proportional to P(segmentation)^alpha (Kudo 2018, "subword
-// regularization", l = infinity).
+// The most likely segmentation of a text by a unigram model, and a random one (Kudo 2018, "subword regularization").
 //
-// score(w) is the logarithm of the probability of piece w. For all pieces w that begin at i,
+// best_path() is the Viterbi algorithm over the bytes:
+//
+//     best(0) = 0,   best(j) = max over pieces w = text[i .. j) of best(i) + score(w)
+//
+// Sums are floats, in text order. If two segmentations have the same score, the one whose last piece begins first is
+// chosen. If no path extends beyond the current offset, every path passes through it. The pieces before it are then
+// final; they are taken, and their buffers are reused.
+//
+// sample_path() draws a segmentation with probability proportional to P(segmentation)^alpha (l = infinity). score(w) is
+// the logarithm of the probability of piece w. For all pieces w that begin at i,
 //
 //     suffix(end) = 0,   suffix(i) = log sum over w of exp(alpha score(w) + suffix(i + |w|))
 //
@@ -17,6 +25,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "core/utf8.h"
 #include "text/encode_scratch.h"
@@ -25,8 +34,42 @@
 
 namespace xf {
 
-// for_each_piece(begin, offer) calls offer(end, id, score, fallback) at least once, for every piece that begins at the
-// character at `begin`. take(begin, end, id) is called for the drawn pieces in order. The ids are only passed on.
+// In both functions, for_each_piece(begin, offer) calls offer(end, id, score, fallback) at least once, for every piece
+// that begins at the character at `begin`. take(begin, end, id) is called for the drawn pieces in order. The ids are
+// only passed on.
+//
+// Where best() is below min_sum, it is subtracted from all sums, which preserves precision.
+template <class ForEachPiece, class Take>
+void best_path(std::string_view text, ForEachPiece for_each_piece, float min_sum, EncodeScratch *scratch, Take take) {
+    std::vector<EncodeScratch::Path> &paths = scratch->paths, &pieces = scratch->pieces;
+    paths.assign(1, {});
+    size_t base = 0;  // paths[0] belongs to offset `base` of the text, and the last one to the furthest offset
+    const auto finish = [&](size_t end) {
+        pieces.clear();
+        for (size_t at = end; at > base; at -= pieces.back().size) pieces.push_back(paths[at - base]);
+        for (size_t i = pieces.size(); i-- > 0; base += pieces[i].size) take(base, base + pieces[i].size, pieces[i].id);
+    };
+    for (size_t at = 0; at < text.size(); at += decode_utf8(text, at).size) {
+        if (at > base && at - base + 1 == paths.size()) {
+            const float score = paths.back().score;
+            finish(at);
+            paths.assign(1, {-1, score, 0});
+        }
+        const float sum = paths[at - base].score;
+        for (size_t i = at - base; i < paths.size() && sum < min_sum; ++i) paths[i].score -= sum;
+        const float before = paths[at - base].score;
+        for_each_piece(at, [&](size_t end, int32_t id, float score, bool) {
+            if (paths.size() <= end - base) paths.resize(end - base + 1);
+            EncodeScratch::Path &path = paths[end - base];
+            if (path.size > 0 && before + score <= path.score) return;
+            path.id = id;
+            path.score = before + score;
+            path.size = end - at;
+        });
+    }
+    finish(text.size());
+}
+
 template <class ForEachPiece, class Take>
 void sample_path(std::string_view text, ForEachPiece for_each_piece, Sampler *sampler, EncodeScratch *scratch,
                  Take take) {
