@@ -27,7 +27,9 @@ perl "$here/normalise.pl" "$work/raw" "$include" "${soname:-none}" >"$output"
 
 # A dump without functions or types would accept every change.
 perl "$here/normalise.pl" --surface "$output" >"$work/surface"
-nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort >"$work/exported"
+sed -n 's/^XF_API [a-z0-9_ *]*\(xf_[a-z0-9_]*\)(.*/\1/p' "$include/xformer/experimental.h" | sort >"$work/experimental"
+nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort |
+    comm -23 - "$work/experimental" >"$work/exported"
 sed -n 's/^function \([a-z0-9_]*\):.*/\1/p' "$work/surface" | sort | comm -3 - "$work/exported" >"$work/difference"
 if [ -s "$work/difference" ]; then
     echo "functions in the dump only, and (indented) exported functions without debug information:"

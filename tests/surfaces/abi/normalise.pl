@@ -9,6 +9,8 @@
 # function reaches are dropped. So are tool versions, source lines, other libraries, and typedefs of the C library. Types
 # are numbered by a hash of their names, so that a new type does not renumber others and differences remain short.
 #
+# experimental.h is outside the ABI guarantee: its functions are dropped, and its structs become opaque.
+#
 # SPDX-License-Identifier: Apache-2.0
 use strict;
 use warnings;
@@ -32,6 +34,7 @@ sub defined_types {
     my ($folder) = @_;
     my %names;
     for my $header (glob "$folder/xformer/*.h") {
+        next if $header =~ m{/experimental\.h$};
         open my $in, '<', $header or die "$header: $!\n";
         local $/;
         my $text = <$in>;
@@ -39,6 +42,15 @@ sub defined_types {
         $names{"$1 $2"} = 1 while $text =~ /\b(struct|enum|union)\s+(\w+)\s*\{/g;
     }
     die "no types in $folder/xformer\n" unless %names;
+    return \%names;
+}
+
+sub experimental_functions {
+    my ($folder) = @_;
+    open my $in, '<', "$folder/xformer/experimental.h" or die "experimental.h: $!\n";
+    local $/;
+    my %names = map { $_ => 1 } <$in> =~ /^XF_API [\w *]*?(xf_\w+)\(/gm;
+    die "no functions in $folder/xformer/experimental.h\n" unless %names;
     return \%names;
 }
 
@@ -57,7 +69,7 @@ sub offsets_are_misread {
 }
 
 sub normalise {
-    my ($raw, $public, $soname) = @_;
+    my ($raw, $public, $experimental, $soname) = @_;
     my ($types, $hex, %number, %kept) = ($raw->{TypeInfo}, offsets_are_misread($raw->{TypeInfo}));
 
     # Through typedefs of other headers than ours: __int64_t and the like.
@@ -106,6 +118,7 @@ sub normalise {
     };
 
     my ($exported, %symbols) = values %{$raw->{Symbols}};
+    delete @{$exported}{grep { $experimental->{s/\@.*//r} } keys %$exported};
     my %exported = map { s/\@.*//r => 1 } keys %$exported;
     for my $info (values %{$raw->{SymbolInfo}}) {
         my $name = $info->{ShortName};
@@ -116,8 +129,11 @@ sub normalise {
         }
         $symbols{number_of($name)} = \%out;
     }
+    my %versions = %{$raw->{SymbolVersion} // {}};
+    delete @versions{grep { $experimental->{s/\@.*//r} } keys %versions};
     return {
-        (map { $_ => $raw->{$_} } qw(ABI_DUMPER_VERSION ABI_DUMP_VERSION Arch Language LibraryVersion SymbolVersion Target WordSize)),
+        (map { $_ => $raw->{$_} } qw(ABI_DUMPER_VERSION ABI_DUMP_VERSION Arch Language LibraryVersion Target WordSize)),
+        SymbolVersion => \%versions,
         Headers => {'xformer.h' => 1},
         LibraryName => $soname,
         SymbolInfo => \%symbols,
@@ -166,7 +182,7 @@ sub surface {
 if (@ARGV == 2 && $ARGV[0] eq '--surface') {
     print surface(load($ARGV[1]));
 } elsif (@ARGV == 3) {
-    my $dump = as_text(normalise(load($ARGV[0]), defined_types($ARGV[1]), $ARGV[2]));
+    my $dump = as_text(normalise(load($ARGV[0]), defined_types($ARGV[1]), experimental_functions($ARGV[1]), $ARGV[2]));
     local $Data::Dumper::Indent = 1;
     local $Data::Dumper::Sortkeys = sub {
         my @keys = keys %{$_[0]};

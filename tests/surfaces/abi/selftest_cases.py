@@ -146,6 +146,12 @@ CASES = [
     Case("bounds of an option narrower", "options", (("options.txt", "decode.beam maximum = 1024", "decode.beam maximum = 512"),)),
 
     # Growth, which must pass.
+    grows("experimental.h: function removed, parameter and callback changed", "", (
+        "experimental.h", "XF_API xf_status xf_attention_weights(xf_decoder *decoder, const xf_batch *pair, int32_t kind, int32_t layer,\n"
+        "                                      float *weights, size_t capacity, size_t *count, xf_error *err);\n", ""),
+        ("xformer.map", "    xf_attention_weights;\n", ""),
+        ("experimental.h", "xf_context_all_gather(xf_context *context, int64_t value,", "xf_context_all_gather(xf_context *context, double value,"),
+        ("experimental.h", "size_t receive_count, double timeout, xf_error *err);", "size_t receive_count, float timeout, xf_error *err);")),
     grows("nothing changed", ""),
     grows("new function", "surface", (
         "eval.h", CHRF, CHRF + "/** New. */\nXF_API xf_status xf_ter(double *score, xf_error *err);\n"),
