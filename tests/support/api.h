@@ -120,14 +120,30 @@ static inline xf_status average_files(xf_context *context, const char *const *pa
     return xf_model_average(context, paths != NULL ? sources : NULL, count, NULL, out, err);
 }
 
+/* A status of a helper of the tests. */
+static inline xf_status test_error(xf_status status, const char *message, xf_error *err) {
+    if (err != NULL) {
+        memset(err, 0, sizeof *err);
+        err->status = status;
+        strncpy(err->message, message, sizeof err->message - 1);
+    }
+    return status;
+}
+
 /* A corpus from lines "source TAB target". A line without a tab has an empty target. */
 static inline xf_status corpus_from_text(xf_context *context, const xf_config *config, const char *text, size_t length,
                                          xf_corpus **out, xf_error *err) {
+    if (text == NULL && length > 0)
+        return test_error(XF_ERROR_INVALID_ARGUMENT, "corpus_from_text(): text is NULL, expected length bytes", err);
     size_t count = 0;
     for (size_t i = 0; i < length; ++i) count += text[i] == '\n' || i + 1 == length;
     const char **const texts = (const char **)calloc(2 * count + 1, sizeof(char *));
     size_t *const lengths = (size_t *)calloc(2 * count + 1, sizeof(size_t));
-    if (texts == NULL || lengths == NULL) abort();
+    if (texts == NULL || lengths == NULL) {
+        free(texts);
+        free(lengths);
+        return test_error(XF_ERROR_NO_MEMORY, "corpus_from_text(): no memory for the lines", err);
+    }
     size_t pair = 0;
     for (const char *line = text, *const end = text + length; line < end; ++pair) {
         const char *const newline = (const char *)memchr(line, '\n', (size_t)(end - line));
@@ -152,12 +168,7 @@ static inline xf_status sentence_status(const xf_hypotheses *hypotheses, size_t 
     xf_sentence_info info = XF_SENTENCE_INFO_INIT;
     const xf_status status = xf_hypotheses_get_sentence(hypotheses, sentence, &info, err);
     if (status != XF_OK || info.status == XF_OK) return status;
-    if (err != NULL) {
-        memset(err, 0, sizeof *err);
-        err->status = info.status;
-        strncpy(err->message, info.message, sizeof err->message - 1);
-    }
-    return info.status;
+    return test_error(info.status, info.message, err);
 }
 
 static inline size_t hypothesis_count(const xf_hypotheses *hypotheses, size_t sentence) {

@@ -36,6 +36,7 @@ TEST(open) {
     REFUSED_HANDLE(CONTEXT, out, corpus_from_text(handle, NULL, "a\tb", 3, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, corpus_from_text(x, NULL, "a\tb", 3, NULL, err));
     REFUSED(XF_ERROR_DATA, out, corpus_from_text(x, NULL, NULL, 0, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, corpus_from_text(x, NULL, NULL, 3, &out, err));
     REFUSED(XF_ERROR_DATA, out, corpus_from_text(x, NULL, "a\xff\tb", 4, &out, err));
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         if (i == CONFIG || wrong_handle(i) == NULL) continue;
