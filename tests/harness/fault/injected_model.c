@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "injected.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -89,6 +90,59 @@ static xf_status act_save_memory(struct bench *b, digest *d, xf_error *error) {
     return XF_OK;
 }
 
+/* Saves to a file that the host has opened. After an error the file is incomplete. */
+static xf_status save_to_open_file(struct bench *b, xf_sink sink, int fd, digest *d, xf_error *error) {
+    xf_status status;
+    TRY(xf_model_save(b->model, NULL, NULL, &sink, error));
+    add_file(d, SAVED_FILE);
+done:
+    close(fd);
+    return status;
+}
+
+static int open_saved_file(void) {
+    const int fd = open(SAVED_FILE, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static xf_status act_save_descriptor(struct bench *b, digest *d, xf_error *error) {
+    xf_sink sink = XF_SINK_INIT;
+    sink.kind = XF_IO_DESCRIPTOR;
+    sink.fd = open_saved_file();
+    return save_to_open_file(b, sink, sink.fd, d, error);
+}
+
+/* A callback of a host that stores bytes in a file: fails as the file does, for example on a full disk. */
+struct host_file {
+    int fd, error;
+};
+static int32_t write_bytes(void *user, uint64_t offset, const void *src, size_t bytes) {
+    struct host_file *const file = user;
+    for (size_t done = 0; done < bytes && file->error == 0;) {
+        const ssize_t written = pwrite(file->fd, (const char *)src + done, bytes - done, (off_t)(offset + done));
+        if (written > 0) done += (size_t)written;
+        if (written == 0) file->error = EIO;
+        if (written < 0 && errno != EINTR) file->error = errno;
+    }
+    return file->error;
+}
+
+static xf_status act_save_callback(struct bench *b, digest *d, xf_error *error) {
+    struct host_file file = {open_saved_file(), 0};
+    xf_sink sink = XF_SINK_INIT;
+    sink.kind = XF_IO_CALLBACK, sink.write = write_bytes, sink.user = &file;
+    const xf_status status = save_to_open_file(b, sink, file.fd, d, error);
+    if (file.error == 0) return status;
+    /* The message has the result of the callback, which is an errno in this host only. */
+    char result[40];
+    snprintf(result, sizeof result, "write callback returned %d ", file.error);
+    assert_int_equal(status, XF_ERROR_IO);
+    assert_non_null(strstr(error->message, result));
+    error->native_code = file.error;
+    return status;
+}
+
 static xf_status act_average(struct bench *b, digest *d, xf_error *error) {
     OWNED(model) *average = NULL, *copy = NULL;
     const char *const paths[] = {MODEL_FILE, CHECKPOINT_FILE};
@@ -133,6 +187,8 @@ const struct scenario model_scenarios[] = {
     {.name = "model_save", .everywhere = true, .saves = true, .act = act_save},
     {.name = "model_save_int8", .saves = true, .act = act_save_int8},
     {.name = "model_save_memory", .act = act_save_memory},
+    {.name = "model_save_descriptor", .act = act_save_descriptor},
+    {.name = "model_save_callback", .act = act_save_callback},
     {.name = "model_average", .everywhere = true, .act = act_average},
     {.name = "model_parts", .everywhere = true, .act = act_parts},
     {.name = NULL},
