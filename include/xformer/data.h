@@ -87,9 +87,12 @@ typedef struct xf_batch {
     const int64_t *tgt_offsets;
     /** [B] index of each pair in its corpus, or NULL. */
     const int64_t *pair_index;
-    /** Reserved for feature vectors [src_offsets[B], src_feature_width] instead of source ids; must be NULL. */
+    /**
+     * Reserved for feature vectors [src_offsets[B], src_feature_width] instead of source ids; must be NULL. A call with
+     * features returns XF_ERROR_UNSUPPORTED.
+     */
     const float *src_features;
-    /** Reserved; must be 0. */
+    /** Reserved; must be 0, or the call returns XF_ERROR_UNSUPPORTED. */
     int64_t src_feature_width;
 } xf_batch;
 
