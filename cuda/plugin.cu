@@ -260,8 +260,6 @@ const xf_backend_v1 kBackend = {
     XF_FOR_EACH_REQUIRED_OP(XF_CALL)
     XF_CALL(to_bf16, xf_to_bf16)
     XF_CALL(beam_step, xf_beam_step)
-    XF_OP_NONE(pack_int8, xf_pack_int8)
-    XF_OP_NONE(unpack_int8, xf_unpack_int8)
     XF_CALL(sum_losses, xf_sum_losses)
     XF_CALL(gate, xf_gate)
     XF_CALL(add, xf_add)

@@ -240,24 +240,8 @@ const xf_backend_v1 kBackend = {
     .mem_download = mem_copy,
     .mem_copy = mem_copy,
     .mem_zero = mem_zero,
-    .graph_begin = nullptr,
-    .graph_end = nullptr,
-    .graph_run = nullptr,
-    .graph_free = nullptr,
-    .stream_wait = nullptr,
-    .stream_lend = nullptr,
-    .stream_query = nullptr,
     XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)
-    .to_bf16 = to_bf16,
-    .beam_step = nullptr,
-    .pack_int8 = pack_int8,
-    .unpack_int8 = unpack_int8,
-    .sum_losses = nullptr,
-    .gate = nullptr,
-    .add = nullptr,
-    .from_bf16 = nullptr,
-    .chunk_squares = nullptr,
-    .fingerprint = nullptr,
+    XF_FOR_EACH_OWN_OPTIONAL_OP(XF_OP_SET)
 };
 // clang-format on
 

@@ -572,13 +572,20 @@ typedef struct xf_unpack_int8 {
     XF_FOR_EACH_REQUIRED_OP(X) \
     XF_FOR_EACH_OPTIONAL_OP(X)
 
-/* A member of the table, the declaration of a function, and initializers of a member with the function of its name or
- * with NULL. For example, XF_FOR_EACH_OP(XF_OP_MEMBER) contains
- *     int32_t (*top_k)(xf_stream *, const xf_top_k *, xf_error *); */
+/* A table in C++ does not list the optional members that it leaves out, as in C. */
+#ifdef __cplusplus
+#define XF_ABSENT = NULL
+#else
+#define XF_ABSENT
+#endif
+
+/* A member of the table, the declaration of a function, and the initializer of a member with the function of its name.
+ * For example, XF_FOR_EACH_OP(XF_OP_DECLARE) contains
+ *     int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err); */
 #define XF_OP_MEMBER(name, type) int32_t (*name)(xf_stream *, const type *, xf_error *);
+#define XF_OP_OPTIONAL_MEMBER(name, type) int32_t (*name)(xf_stream *, const type *, xf_error *) XF_ABSENT;
 #define XF_OP_DECLARE(name, type) int32_t name(xf_stream *stream, const type *args, xf_error *err);
 #define XF_OP_SET(name, type) .name = name,
-#define XF_OP_NONE(name, type) .name = NULL,
 
 /* The backend table. Every pointer is set, except those marked optional. An operation runs on the device of its stream,
  * in the order of the stream's calls, and may still be running when the call returns. */
@@ -620,25 +627,26 @@ typedef struct xf_backend_v1 {
      * same arguments on the same memory. Operations, mem_copy, and mem_zero can be recorded. The same calls must have
      * been made on this stream without recording before, so that nothing has to be allocated. After an error the
      * recording has ended and *graph is NULL. A graph must not outlive its stream. */
-    int32_t (*graph_begin)(xf_stream *stream, xf_error *err);
-    int32_t (*graph_end)(xf_stream *stream, xf_graph **graph, xf_error *err);
-    int32_t (*graph_run)(xf_stream *stream, xf_graph *graph, xf_error *err);
-    void (*graph_free)(xf_stream *stream, xf_graph *graph);
+    int32_t (*graph_begin)(xf_stream *stream, xf_error *err) XF_ABSENT;
+    int32_t (*graph_end)(xf_stream *stream, xf_graph **graph, xf_error *err) XF_ABSENT;
+    int32_t (*graph_run)(xf_stream *stream, xf_graph *graph, xf_error *err) XF_ABSENT;
+    void (*graph_free)(xf_stream *stream, xf_graph *graph) XF_ABSENT;
 
     /* Optional. Later operations of stream begin after all current operations of other, a stream of the same device,
      * have completed. The caller does not wait. Neither stream may be recording. Useful only if streams run
      * concurrently; NULL means that early uploads gain nothing. */
-    int32_t (*stream_wait)(xf_stream *stream, xf_stream *other, xf_error *err);
+    int32_t (*stream_wait)(xf_stream *stream, xf_stream *other, xf_error *err) XF_ABSENT;
 
     /* Optional, both or none, for other libraries that put work into a stream, such as transports between ranks.
      * stream_lend: calls work() on this thread while the stream's device is current, and returns its result. native is
      * the cudaStream_t of the stream. Not while recording.
      * stream_query: sets *done to 1 if all operations have completed, else 0. Never waits. */
     int32_t (*stream_lend)(xf_stream *stream, int32_t (*work)(void *arg, void *native, xf_error *err), void *arg,
-                           xf_error *err);
-    int32_t (*stream_query)(xf_stream *stream, int32_t *done, xf_error *err);
+                           xf_error *err) XF_ABSENT;
+    int32_t (*stream_query)(xf_stream *stream, int32_t *done, xf_error *err) XF_ABSENT;
 
-    XF_FOR_EACH_OP(XF_OP_MEMBER)
+    XF_FOR_EACH_REQUIRED_OP(XF_OP_MEMBER)
+    XF_FOR_EACH_OPTIONAL_OP(XF_OP_OPTIONAL_MEMBER)
 } xf_backend_v1;
 
 /* The only export of a plugin. Returns NULL, with the reason in err, if it does not support this core. */
