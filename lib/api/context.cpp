@@ -7,26 +7,6 @@
 
 using namespace xf;
 
-namespace {
-
-// A context and its host's release function, which is armed when the caller has received the handle.
-struct Hosted {
-    Hosted(const Options &options, const xf_host &host)
-        : user(host.release_user), release(host.release), context(std::make_unique<Context>(options, &host)) {}
-    Hosted(const Hosted &) = delete;
-    Hosted &operator=(const Hosted &) = delete;
-    ~Hosted() {
-        context.reset();
-        if (armed && release != nullptr) release(user);
-    }
-    void *user;
-    void (*release)(void *);
-    std::unique_ptr<Context> context;
-    bool armed = false;
-};
-
-}  // namespace
-
 extern "C" {
 
 xf_status xf_context_create(const xf_config *config, const xf_host *host, xf_context **out, xf_error *err) {
@@ -49,10 +29,8 @@ xf_status xf_context_create(const xf_config *config, const xf_host *host, xf_con
             own.comm = &comm;
         }
         auto handle = std::make_unique<xf_context>();
-        const auto hosted = std::make_shared<Hosted>(*options, own);
-        handle->context = std::shared_ptr<Context>(hosted, hosted->context.get());
-        hosted->armed = true;
-        if (hosted->context->communicator() != nullptr) hosted->context->communicator()->take_ownership();
+        handle->context = std::make_shared<Context>(*options, &own);
+        handle->context->take_ownership();
         *out = handle.release();
     });
 }
@@ -67,12 +45,10 @@ xf_status xf_context_get_info(const xf_context *context, xf_context_info *info, 
     return guard(err, [&] {
         const auto use = shared(context, "context");
         check_struct(info, "info");
-        const Context &c = *use->context;
-        const Communicator *const comm = c.communicator();
-        put_struct(info,
-                   xf_context_info{0, c.description().c_str(), c.active().name.c_str(), c.device_name().c_str(),
-                                   c.isa().c_str(), c.dtype() == XF_BF16 ? XF_TYPE_BF16 : XF_TYPE_FP32, c.workers(),
-                                   comm != nullptr ? comm->rank() : 0, comm != nullptr ? comm->size() : 1});
+        Context &c = *use->context;
+        put_struct(info, xf_context_info{0, c.description().c_str(), c.active().name.c_str(), c.device_name().c_str(),
+                                         c.isa().c_str(), c.dtype() == XF_BF16 ? XF_TYPE_BF16 : XF_TYPE_FP32,
+                                         c.pool().workers(), c.communicator().rank(), c.communicator().size()});
     });
 }
 

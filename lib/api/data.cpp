@@ -3,14 +3,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "xformer/data.h"
 
+#include <optional>
+
 #include "api/guard.h"
 #include "decode/encoding.h"
+#include "train/trainer.h"
 
 using namespace xf;
 
 namespace {
 
 std::shared_ptr<Heap> heap_of(const std::shared_ptr<Context> &context) { return {context, &context->heap()}; }
+
+Corpus::Warn warnings_to(const Context &context) {
+    return [&context](const std::string &line) { context.log(XF_LOG_WARNING, "data", "%s", line.c_str()); };
+}
 
 xf_corpus *make_handle(const std::shared_ptr<Context> &context, std::shared_ptr<const Corpus> corpus) {
     auto handle = std::make_unique<xf_corpus>();
@@ -28,13 +35,10 @@ xf_status open_corpus(xf_context *context, const xf_config *config, const xf_cal
         CorpusOptions options = CorpusOptions::from(*OptionsOf(config));
         options.heap = heap_of(use->context);
         const Call call = begin_call(*use->context, params);
-        const Corpus::Warn warn = [&](const std::string &line) {
-            use->context->log(XF_LOG_WARNING, "data", "%s", line.c_str());
-        };
-        auto corpus = open(options, warn, call);
+        auto corpus = open(options, warnings_to(*use->context), call);
         const CorpusStats &stats = corpus->stats();
-        use->context->log(XF_LOG_INFO, "data", "a corpus of %lld pairs, from %lld lines",
-                          static_cast<long long>(stats.kept), static_cast<long long>(stats.lines));
+        use->context->log(XF_LOG_INFO, "data", "a corpus of %" PRId64 " pairs, from %" PRId64 " lines", stats.kept,
+                          stats.lines);
         *out = make_handle(use->context, std::move(corpus));
     });
 }
@@ -45,7 +49,7 @@ extern "C" {
 
 xf_status xf_corpus_open(xf_context *context, const char *source_path, const char *target_path, const xf_config *config,
                          const xf_call *call, xf_corpus **out, xf_error *err) {
-    return open_corpus(context, config, call, out, err, [&](auto &...rest) {
+    return open_corpus(context, config, call, out, err, [&](const auto &...rest) {
         check_pointer(source_path, "source_path");
         return target_path != nullptr ? Corpus::open_pair(source_path, target_path, rest...)
                                       : Corpus::open_tsv(source_path, rest...);
@@ -55,7 +59,7 @@ xf_status xf_corpus_open(xf_context *context, const char *source_path, const cha
 xf_status xf_corpus_from_pairs(xf_context *context, const char *const *sources, const size_t *source_lengths,
                                const char *const *targets, const size_t *target_lengths, size_t count,
                                const xf_config *config, const xf_call *call, xf_corpus **out, xf_error *err) {
-    return open_corpus(context, config, call, out, err, [&](auto &...rest) {
+    return open_corpus(context, config, call, out, err, [&](const auto &...rest) {
         XF_CHECK(count == 0 || (sources != nullptr && targets != nullptr), XF_ERROR_INVALID_ARGUMENT,
                  "sources or targets is NULL with a count of %zu", count);
         check_size(count, sizeof *sources, "count");
@@ -91,7 +95,7 @@ xf_status xf_corpus_split(const xf_corpus *corpus, int64_t held_out_count, int64
         const auto use = shared(corpus, "corpus");
         check_pointer(rest, "rest");
         check_pointer(held_out, "held_out");
-        const Corpus::Parts parts = use->corpus->split(held_out_count, static_cast<uint64_t>(seed));
+        const Corpus::Parts parts = use->corpus->split(held_out_count, seed);
         std::unique_ptr<xf_corpus> first(make_handle(use->context, parts.rest));
         *held_out = make_handle(use->context, parts.held_out);
         *rest = first.release();
@@ -135,24 +139,18 @@ xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokeniz
     return guard(err, [&] {
         const auto use = shared(corpus, "corpus");
         check_pointer(out, "out");
-        const OptionsOf given(config);
-        const auto options = BatcherOptions::from(*given);
-        Encoders encoders{&use->context->pool(), {}};
-        if (tokenizer != nullptr) {
-            const auto own = shared(tokenizer, "tokenizer");
-            Options model = own->model != nullptr ? *own->model : *given;
-            model.copy_set(*given, "model.");
-            encoders = batch_encoders(own->tokenizer, model, *given, encoders.pool);
-        } else {
-            Sampling::from(*given).check(nullptr);
-        }
+        const OptionsOf options(config);
+        const auto batcher_options = BatcherOptions::from(*options);
+        std::optional<Use<const xf_tokenizer>> own;
+        if (tokenizer != nullptr) own.emplace(tokenizer, "tokenizer", false);
+        const Encoders encoders = batch_encoders(own ? (*own)->tokenizer : nullptr, own ? (*own)->model.get() : nullptr,
+                                                 *options, &use->context->pool());
         const Call own_call = begin_call(*use->context, call);
-        const Corpus::Warn warn = [&](const std::string &line) {
-            use->context->log(XF_LOG_WARNING, "data", "%s", line.c_str());
-        };
         auto handle = std::make_unique<xf_batcher>();
         handle->context = use->context;
-        handle->batcher = Batcher::create(use->corpus, encoders, options, heap_of(use->context), warn, own_call);
+        handle->batch = std::make_shared<Batch>();
+        handle->batcher = Batcher::create(use->corpus, encoders, batcher_options, heap_of(use->context),
+                                          warnings_to(*use->context), own_call);
         *out = handle.release();
     });
 }
@@ -163,8 +161,8 @@ xf_status xf_batcher_next(xf_batcher *batcher, const xf_call *call, xf_batch *ba
     return guard(err, [&] {
         const auto use = exclusive(batcher, "batcher");
         check_struct(batch, "batch");
-        const bool more = use->batcher->next(&use->batch, begin_call(*use->context, call));
-        put_struct(batch, more ? use->batch.view() : xf_batch{});
+        const bool more = use->batcher->next(use->batch.get(), begin_call(*use->context, call));
+        put_struct(batch, more ? use->batch->view() : xf_batch{});
         return more ? XF_OK : XF_DONE;
     });
 }
@@ -177,8 +175,7 @@ xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stat
         const Batcher::Position position = use->batcher->position();
         put_struct(stats, xf_batcher_stats{0, position.epoch, position.batch, use->batcher->batches_in_epoch(),
                                            corpus.size(), corpus.skipped_too_long, corpus.skipped_empty,
-                                           static_cast<int64_t>(corpus.src_ids.size()),
-                                           static_cast<int64_t>(corpus.tgt_ids.size())});
+                                           std::ssize(corpus.src_ids), std::ssize(corpus.tgt_ids)});
     });
 }
 
@@ -193,8 +190,7 @@ xf_status xf_batcher_resume(xf_batcher *batcher, const xf_trainer *trainer, cons
     return guard(err, [&] {
         const auto data = exclusive(batcher, "batcher");
         const auto use = shared(trainer, "trainer");
-        use->trainer->seek(data->batcher.get(), data->batcher->fingerprint(), data->batcher->order(),
-                           begin_call(*data->context, call));
+        use->trainer->seek(data->batcher.get(), begin_call(*data->context, call));
     });
 }
 

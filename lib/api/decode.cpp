@@ -5,10 +5,25 @@
 
 #include <cmath>
 
-#include "api/guard.h"
+#include "api/model_handle.h"
+#include "decode/translator.h"
 #include "xformer/experimental.h"
 
 using namespace xf;
+
+struct xf_decoder : Handle<0x58460008u> {
+    static constexpr const char *kKind = "a decoder";
+    std::shared_ptr<Context> context;
+    std::shared_ptr<const Tokenizer> tokenizer;
+    std::unique_ptr<Decoder> decoder;
+    std::unique_ptr<Translator> translator;  // null when the model has no tokenizer
+};
+
+struct xf_hypotheses : Handle<0x58460009u> {
+    static constexpr const char *kKind = "a set of hypotheses";
+    bool has_text = false;
+    std::vector<SentenceOutcome> outcomes;
+};
 
 namespace {
 
@@ -52,15 +67,15 @@ DecodeRequest request_of(const xf_decode_params &params, const Options &options,
     if (params.config != nullptr) request.options = &options;
     request.prefix_ids = params.prefix_ids;
     request.prefix_offsets = params.prefix_offsets;
-    request.constraint = constraint_of(params.constraint, static_cast<int32_t>(decoder.decoder->model().config().V));
+    request.constraint = constraint_of(params.constraint, decoder.decoder->model().config().V);
     return request;
 }
 
-std::unique_ptr<xf_hypotheses> make_hypotheses(std::vector<SentenceOutcome> outcomes, bool has_text) {
+xf_hypotheses *make_hypotheses(std::vector<SentenceOutcome> outcomes, bool has_text) {
     auto handle = std::make_unique<xf_hypotheses>();
     handle->outcomes = std::move(outcomes);
     handle->has_text = has_text;
-    return handle;
+    return handle.release();
 }
 
 const SentenceOutcome &outcome_of(const xf_hypotheses &hypotheses, size_t sentence) {
@@ -79,7 +94,7 @@ xf_status xf_decoder_create(const xf_model *model, const xf_config *config, xf_d
         check_pointer(out, "out");
         auto handle = std::make_unique<xf_decoder>();
         handle->context = use->context;
-        if (use->tokenizer != nullptr) handle->tokenizer = use->tokenizer->tokenizer;
+        handle->tokenizer = tokenizer_of(*use);
         handle->decoder = std::make_unique<Decoder>(use->model, *OptionsOf(config));
         if (handle->tokenizer != nullptr)
             handle->translator = std::make_unique<Translator>(*handle->tokenizer, *handle->decoder);
@@ -102,7 +117,7 @@ xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, const xf_decode_
         std::vector<SentenceOutcome> found =
             decoder->decoder->decode(own, request_of(given, *options, *decoder), use.call);
         if (decoder->tokenizer != nullptr) write_texts(*decoder->tokenizer, &found);
-        *out = make_hypotheses(std::move(found), decoder->tokenizer != nullptr).release();
+        *out = make_hypotheses(std::move(found), decoder->tokenizer != nullptr);
     });
 }
 
@@ -119,11 +134,10 @@ xf_status xf_translate(xf_decoder *decoder, const char *const *texts, const size
         check_pointer(out, "out");
         XF_CHECK(decoder->translator != nullptr, XF_ERROR_STATE, "the model has no tokenizer; use xf_decode()");
         const OptionsOf options(given.config);
-        *out = make_hypotheses(decoder->translator->translate({texts, lengths, count},
-                                                              {given.prefixes, given.prefix_lengths, count},
-                                                              request_of(given, *options, *decoder), use.call),
-                               true)
-                   .release();
+        *out = make_hypotheses(
+            decoder->translator->translate({texts, lengths, count}, {given.prefixes, given.prefix_lengths, count},
+                                           request_of(given, *options, *decoder), use.call),
+            true);
     });
 }
 
@@ -152,17 +166,10 @@ xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, si
                  "the hypothesis index is %zu, but sentence %zu has %zu hypotheses", index, sentence,
                  outcome.hypotheses.size());
         const Hypothesis &h = outcome.hypotheses[index];
-        xf_hypothesis view XF_HYPOTHESIS_INIT;
-        view.ids = h.ids.data();
-        view.id_count = h.ids.size();
-        view.text = hypotheses->has_text ? h.text.c_str() : nullptr;
-        view.text_length = h.text.size();
-        view.token_log_probabilities = h.token_log_probabilities.data();
-        view.log_probability = h.log_probability;
-        view.score = h.score;
-        view.finished = h.finished ? 1 : 0;
-        view.complete = h.complete ? 1 : 0;
-        put_struct(hypothesis, view);
+        put_struct(
+            hypothesis,
+            xf_hypothesis{0, h.ids.data(), h.ids.size(), hypotheses->has_text ? h.text.c_str() : nullptr, h.text.size(),
+                          h.token_log_probabilities.data(), h.log_probability, h.score, h.finished, h.complete});
     });
 }
 
@@ -213,10 +220,9 @@ xf_status xf_attention_weights(xf_decoder *decoder, const xf_batch *pair, int32_
     return guard(err, [&] {
         const DecoderUse use(decoder, nullptr);
         const xf_batch own = get_batch(pair);
-        XF_CHECK(weights != nullptr || capacity == 0, XF_ERROR_INVALID_ARGUMENT,
-                 "weights is NULL with a capacity of %zu", capacity);
+        check_buffer(weights, capacity, "weights");
         check_pointer(count, "count");
-        const auto needed = static_cast<size_t>(decoder->decoder->attention_shape(own, kind, layer).count());
+        const size_t needed = decoder->decoder->attention_shape(own, kind, layer).count();
         if (needed > capacity) {
             *count = needed;
             fail(XF_ERROR_BUFFER_TOO_SMALL, "there are %zu weights, the capacity is %zu", needed, capacity);

@@ -21,16 +21,12 @@ xf_status xf_context_all_gather(xf_context *context, int64_t value, const xf_cal
                                 xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(context, "context");
-        Communicator *const communicator = use->context->communicator();
         DeferredError own;
         own.run([&] {
             check_pointer(values, "values");
             begin_call(*use->context, call).check();
         });
-        if (communicator != nullptr)
-            communicator->exchange_status(own.status(), value, own.failed() ? nullptr : values);
-        else if (!own.failed())
-            *values = value;
+        use->context->communicator().exchange_status(own.status(), value, own.failed() ? nullptr : values);
         own.rethrow();
     });
 }

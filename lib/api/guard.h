@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "api/handles.h"
+#include "backend/context.h"
 #include "core/error.h"
 #include "core/float_state.h"
 #include "core/os/process.h"
@@ -114,17 +115,16 @@ Use<Handle> exclusive(Handle *handle, const char *name) {
     return Use<Handle>(handle, name, true);
 }
 
-// The parameters that handles, decoders and trainers share; held beside the handle by what reads or writes them.
-class ModelUse {
+// What several handles share, such as the parameters of a model, for the time of a call. busy: the message if another
+// call uses it.
+class SharedUse {
 public:
-    ModelUse(const Model &model, bool exclusive) : usage_(model.usage()), exclusive_(exclusive) {
-        XF_CHECK(usage_.begin(exclusive_), XF_ERROR_BUSY, "%s",
-                 exclusive_ ? "the model is in use by another call, and this one needs it for itself"
-                            : "the model is being changed by another call");
+    SharedUse(Usage &usage, bool exclusive, const char *busy) : usage_(usage), exclusive_(exclusive) {
+        XF_CHECK(usage_.begin(exclusive_), XF_ERROR_BUSY, "%s", busy);
     }
-    ~ModelUse() { usage_.end(exclusive_); }
-    ModelUse(const ModelUse &) = delete;
-    ModelUse &operator=(const ModelUse &) = delete;
+    ~SharedUse() { usage_.end(exclusive_); }
+    SharedUse(const SharedUse &) = delete;
+    SharedUse &operator=(const SharedUse &) = delete;
 
 private:
     Usage &usage_;
@@ -196,8 +196,8 @@ T get_struct(const T *in, const char *name, size_t oldest = sizeof(T)) {
 inline xf_call get_call(const xf_call *in) {
     if (in == nullptr) return XF_CALL_INIT;
     const xf_call call = get_struct(in, "call");
-    XF_CHECK(call.deadline_ms >= 0, XF_ERROR_OUT_OF_RANGE, "call->deadline_ms is %lld, expected 0 or more",
-             static_cast<long long>(call.deadline_ms));
+    XF_CHECK(call.deadline_ms >= 0, XF_ERROR_OUT_OF_RANGE, "call->deadline_ms is %" PRId64 ", expected 0 or more",
+             call.deadline_ms);
     return call;
 }
 
@@ -209,7 +209,7 @@ inline Call begin_call(const Context &context, const xf_call *in, Call::Deadline
 inline xf_batch get_batch(const xf_batch *in) {
     const xf_batch batch = get_struct(in, "batch");
     XF_CHECK(batch.sentences >= 0 && batch.sentences < INT32_MAX, XF_ERROR_INVALID_ARGUMENT,
-             "the batch has %lld sentences, expected 0 to 2^31 - 2", static_cast<long long>(batch.sentences));
+             "the batch has %" PRId64 " sentences, expected 0 to 2^31 - 2", batch.sentences);
     XF_CHECK(batch.src_features == nullptr && batch.src_feature_width == 0, XF_ERROR_UNSUPPORTED,
              "the batch has src_features or src_feature_width, which this version does not support; set both to 0");
     return batch;
@@ -225,13 +225,6 @@ const T *element(const T *array, size_t i, const char *name) {
     return at;
 }
 
-inline void get_batches(const xf_batch *in, size_t count, std::vector<xf_batch> *batches) {
-    batches->clear();
-    for (size_t i = 0; i < count; ++i) {
-        const xf_batch *const at = element(in, i, "batches");
-        batches->push_back(get_batch(at));
-    }
-}
 inline void check_buffer(const void *buffer, size_t capacity, const char *name) {
     XF_CHECK(buffer != nullptr || capacity == 0, XF_ERROR_INVALID_ARGUMENT, "%s is NULL with a capacity of %zu", name,
              capacity);

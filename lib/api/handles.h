@@ -1,30 +1,31 @@
-// What stands behind the opaque handles. Each begins with a magic word, so that a wrong or freed handle is an error and
-// not a crash (as far as freed memory can tell), and holds its parents by count, so that handles may be freed in any
-// order. Its usage word says who uses it at the moment (guard.h).
+// The opaque handles, except those that only decode.cpp uses. Each begins with a magic word, so that a wrong or freed
+// handle is an error and not a crash (as far as freed memory can tell), and holds its parents by count, so that handles
+// may be freed in any order. Its usage word records the calls that use it (guard.h).
 //
-// A handle that is part of another (the tokenizer of a model) is an object of its own: who uses it while its owner is
-// freed keeps it until the end of the call.
+// A handle that is part of another (the tokenizer of a model) is a separate object: a call that uses it while its owner
+// is freed keeps it until the end of the call.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "backend/context.h"
 #include "core/options.h"
 #include "core/usage.h"
-#include "data/batcher.h"
-#include "data/corpus.h"
-#include "decode/translator.h"
-#include "nn/model.h"
-#include "text/tokenizer.h"
-#include "train/trainer.h"
-#include "xformer/xformer.h"
+#include "xformer/data.h"
 
 namespace xf {
+
+// Each file of lib/api includes the classes that it uses. A shared_ptr can destroy a class that is only declared here.
+class Batcher;
+class Context;
+class Corpus;
+class Model;
+class Tokenizer;
+class Trainer;
+struct Batch;
 
 constexpr uint32_t kFreedMagic = 0xDEADF4EEu;
 
@@ -35,7 +36,7 @@ struct Handle {
     mutable Usage usage;
 };
 
-// Lets go of a handle: it goes now, or with the last call that uses it.
+// Frees a handle now, or at the end of the last call that uses it.
 template <class T>
 void let_go(T *handle) noexcept {
     handle->magic.store(kFreedMagic, std::memory_order_relaxed);
@@ -82,8 +83,8 @@ struct xf_corpus : xf::Handle<0x58460004u> {
 struct xf_batcher : xf::Handle<0x58460005u> {
     static constexpr const char *kKind = "a batcher";
     std::shared_ptr<xf::Context> context;
-    std::unique_ptr<xf::Batcher> batcher;
-    xf::Batch batch;
+    std::shared_ptr<xf::Batcher> batcher;
+    std::shared_ptr<xf::Batch> batch;  // what xf_batcher_next() returned
 };
 
 struct xf_model : xf::Handle<0x58460006u> {
@@ -98,22 +99,8 @@ struct xf_model : xf::Handle<0x58460006u> {
 struct xf_trainer : xf::Handle<0x58460007u> {
     static constexpr const char *kKind = "a trainer";
     std::shared_ptr<xf::Context> context;
-    std::unique_ptr<xf::Trainer> trainer;
+    std::shared_ptr<xf::Trainer> trainer;
     std::vector<xf_batch> batches;  // of the call that runs; kept, so that a step allocates nothing
     xf::Part<xf_model> model;
     xf::Part<xf_config> config;
-};
-
-struct xf_decoder : xf::Handle<0x58460008u> {
-    static constexpr const char *kKind = "a decoder";
-    std::shared_ptr<xf::Context> context;
-    std::shared_ptr<const xf::Tokenizer> tokenizer;
-    std::unique_ptr<xf::Decoder> decoder;
-    std::unique_ptr<xf::Translator> translator;  // null when the model has no tokenizer
-};
-
-struct xf_hypotheses : xf::Handle<0x58460009u> {
-    static constexpr const char *kKind = "a set of hypotheses";
-    bool has_text = false;
-    std::vector<xf::SentenceOutcome> outcomes;
 };

@@ -1,5 +1,3 @@
-// See io.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "api/io.h"
 

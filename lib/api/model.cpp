@@ -3,65 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "xformer/model.h"
 
-#include <cmath>
-
-#include "api/guard.h"
 #include "api/model_handle.h"
 #include "decode/encoding.h"
+#include "decode/translator.h"
 #include "nn/model_file.h"
+#include "text/tokenizer.h"
+#include "xformer/text.h"
 
 using namespace xf;
-
-namespace xf {
-
-void fill_tokenizer_handle(xf_tokenizer *handle, std::shared_ptr<const Tokenizer> tokenizer,
-                           std::shared_ptr<const Options> model) {
-    const auto side = [&](const Tokenizer &part) {
-        Part<xf_tokenizer> own(new xf_tokenizer);
-        own->borrowed = true;
-        own->tokenizer = std::shared_ptr<const Tokenizer>(tokenizer, &part);
-        own->model = model;
-        return own;
-    };
-    if (&tokenizer->source() != tokenizer.get()) {
-        handle->source = side(tokenizer->source());
-        handle->target = side(tokenizer->target());
-    }
-    handle->tokenizer = std::move(tokenizer);
-    handle->model = std::move(model);
-}
-
-void fill_model_handle(xf_model *handle, std::shared_ptr<Model> model, std::shared_ptr<const Tokenizer> tokenizer) {
-    if (tokenizer != nullptr) {
-        const auto check = [](int32_t tokens, int64_t vocabulary, const char *side) {
-            XF_CHECK(vocabulary == tokens, XF_ERROR_CORRUPT,
-                     "the %s tokenizer has %d tokens, the model's vocabulary %lld", side, tokens,
-                     static_cast<long long>(vocabulary));
-        };
-        check(tokenizer->size(), model->config().V, "target");
-        check(tokenizer->source().size(), model->config().source_V, "source");
-    }
-    handle->context = model->context_ptr();
-    handle->config.reset(new xf_config);
-    handle->config->borrowed = true;
-    handle->config->options = model->options();
-    handle->model = std::move(model);
-    if (tokenizer == nullptr) return;
-    handle->tokenizer.reset(new xf_tokenizer);
-    handle->tokenizer->borrowed = true;
-    fill_tokenizer_handle(handle->tokenizer.get(), std::move(tokenizer),
-                          std::make_shared<const Options>(handle->model->options()));
-}
-
-std::string tokenizer_json(const xf_model &model) {
-    return model.tokenizer != nullptr ? model.tokenizer->tokenizer->serialize() : std::string();
-}
-
-std::shared_ptr<const Tokenizer> parse_tokenizer(const std::string &json) {
-    return json.empty() ? nullptr : Tokenizer::parse(json);
-}
-
-}  // namespace xf
 
 namespace {
 
@@ -73,24 +22,15 @@ const Parameter &parameter(const xf_model &model, size_t index) {
 }
 
 void check_count(const Parameter &p, size_t count) {
-    XF_CHECK(count == static_cast<size_t>(p.size()), XF_ERROR_INVALID_ARGUMENT, "count is %zu, expected %lld for '%s'",
-             count, static_cast<long long>(p.size()), p.name.c_str());
+    XF_CHECK(std::cmp_equal(count, p.size()), XF_ERROR_INVALID_ARGUMENT, "count is %zu, expected %" PRId64 " for '%s'",
+             count, p.size(), p.name.c_str());
 }
 
-// Holds the metadata of a model for reading or writing.
-class MetadataUse {
-public:
-    MetadataUse(const Model &model, bool exclusive) : usage_(model.texts_usage()), exclusive_(exclusive) {
-        XF_CHECK(usage_.begin(exclusive_), XF_ERROR_BUSY, "another call is %s the model's metadata",
-                 exclusive_ ? "using" : "changing");
-    }
-    ~MetadataUse() { usage_.end(exclusive_); }
-    MetadataUse(const MetadataUse &) = delete;
-    MetadataUse &operator=(const MetadataUse &) = delete;
-
-private:
-    Usage &usage_;
-    bool exclusive_;
+struct MetadataUse : SharedUse {
+    MetadataUse(const Model &model, bool exclusive)
+        : SharedUse(model.texts_usage(), exclusive,
+                    exclusive ? "another call is using the model's metadata"
+                              : "another call is changing the model's metadata") {}
 };
 
 }  // namespace
@@ -112,11 +52,9 @@ xf_status xf_model_create(xf_context *context, const xf_tokenizer *tokenizer, co
             own = shared(tokenizer, "tokenizer")->tokenizer;
             set_tokenizer_options(*own, &options);
         }
-        auto handle = std::make_unique<xf_model>();
         auto model = std::make_shared<Model>(use->context, options);
         model->initialize();
-        fill_model_handle(handle.get(), std::move(model), std::move(own));
-        *out = handle.release();
+        *out = make_handle(std::move(model), std::move(own)).release();
     });
 }
 
@@ -221,15 +159,8 @@ xf_status xf_model_write_tensor(xf_model *model, size_t index, const float *valu
         const Parameter &p = parameter(*use, index);
         check_pointer(values, "values");
         check_count(p, count);
-        for (size_t i = 0; i < count; ++i)
-            XF_CHECK(std::isfinite(values[i]), XF_ERROR_INVALID_ARGUMENT, "value %zu for '%s' is not finite", i,
-                     p.name.c_str());
         const ModelUse parameters(*use->model, true);
-        float *const params = use->model->params();
-        Stream stream(use->context->device());
-        stream.upload(params + p.offset, values, count * sizeof(float));
-        use->model->parameters_written(stream);
-        stream.sync();
+        use->model->write(p, values);
     });
 }
 

@@ -1,28 +1,14 @@
 // model.h of the public headers: models from and to bytes, and made of other models.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "api/guard.h"
 #include "api/io.h"
 #include "api/model_handle.h"
 #include "nn/summary.h"
+#include "text/tokenizer.h"
 #include "train/average.h"
 #include "xformer/model.h"
 
 using namespace xf;
-
-namespace {
-
-xf_model *make_handle(std::shared_ptr<Model> model, std::shared_ptr<const Tokenizer> tokenizer) {
-    auto handle = std::make_unique<xf_model>();
-    fill_model_handle(handle.get(), std::move(model), std::move(tokenizer));
-    return handle.release();
-}
-
-std::shared_ptr<const Tokenizer> tokenizer_of(const xf_model &model) {
-    return model.tokenizer != nullptr ? model.tokenizer->tokenizer : nullptr;
-}
-
-}  // namespace
 
 extern "C" {
 
@@ -42,7 +28,7 @@ xf_status xf_model_load(xf_context *context, const xf_source *source, const xf_c
         Stream stream(use->context->device());
         file.load(*model, stream, {}, own);
         use->context->log(XF_LOG_INFO, "model", "loaded %s", name.c_str());
-        *out = make_handle(std::move(model), std::move(tokenizer));
+        *out = make_handle(std::move(model), std::move(tokenizer)).release();
     });
 }
 
@@ -53,9 +39,7 @@ xf_status xf_model_inspect(xf_context *context, const xf_source *source, const x
         const OptionsOf options(config);
         const ModelFile file(open_source(source));
         check_struct(summary, "summary");
-        const ModelSummary s = summarize(file, *use->context, *options);
-        put_struct(summary, xf_model_summary{0, s.parameters, s.vocab_size, s.file_bytes, s.decode_bytes, s.train_bytes,
-                                             s.step, s.has_tokenizer, public_type(s.weights_type)});
+        put_struct(summary, summarize(file, *use->context, *options));
     });
 }
 
@@ -89,7 +73,7 @@ xf_status xf_model_average(xf_context *context, const xf_source *sources, size_t
         auto model = average_files(
             use->context, count, [&](size_t i) { return open_source(element(sources, i, "sources")); }, &tokenizer,
             own);
-        *out = make_handle(std::move(model), parse_tokenizer(tokenizer));
+        *out = make_handle(std::move(model), parse_tokenizer(tokenizer)).release();
     });
 }
 
@@ -102,7 +86,8 @@ xf_status xf_model_copy(const xf_model *model, xf_context *context, const xf_con
         const auto where = context != nullptr ? shared(context, "context")->context : use->context;
         const ModelUse parameters(*use->model, false);
         *out = make_handle(use->model->copy_to(where, options->text("model.weights"), begin_call(*where, call)),
-                           tokenizer_of(*use));
+                           tokenizer_of(*use))
+                   .release();
     });
 }
 

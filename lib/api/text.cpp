@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "xformer/text.h"
 
-#include "api/guard.h"
 #include "api/io.h"
 #include "api/model_handle.h"
+#include "data/corpus.h"
 #include "text/words/tokenizer.h"
 
 using namespace xf;
@@ -30,12 +30,6 @@ LineSource lines_of(const Corpus &corpus) {
         ++next;
         return true;
     };
-}
-
-std::unique_ptr<xf_tokenizer> make_handle(std::shared_ptr<const Tokenizer> tokenizer) {
-    auto handle = std::make_unique<xf_tokenizer>();
-    fill_tokenizer_handle(handle.get(), std::move(tokenizer), nullptr);
-    return handle;
 }
 
 // The tokenizer of a handle, which must not be a pair.

@@ -1,5 +1,3 @@
-// See context.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/context.h"
 
@@ -35,13 +33,15 @@ int32_t level_of_fallback(const BackendEntry &entry) {
     return XF_LOG_WARNING;
 }
 
+Context &context_of(void *user) { return *static_cast<Context *>(user); }
+
 }  // namespace
 
 Context::Context(const Options &options, const xf_host *host)
     : pid_(process_id()),
       services_(host != nullptr ? *host : xf_host{}),
       heap_({services_.alloc_user, services_.alloc, services_.free}, options.i64("context.memory_budget")),
-      pool_(static_cast<int>(options.i64("context.threads")), {services_.parallel_user, services_.parallel}),
+      pool_(options.i64("context.threads"), {services_.parallel_user, services_.parallel}),
       isa_(options.text("context.isa")),
       dtype_(options.choice<uint32_t>("context.precision", {{"fp32", XF_FP32}, {"bf16", XF_BF16}})),
       registry_(options.str("context.backend_path"),
@@ -51,21 +51,25 @@ Context::Context(const Options &options, const xf_host *host)
     host_.abi = XF_PLUGIN_ABI;
     host_.user = this;
     host_.parallel = [](void *user, int64_t tasks, void (*body)(void *, int64_t, int32_t), void *arg) {
-        static_cast<Context *>(user)->pool_.run(tasks, body, arg);
+        context_of(user).pool_.run(tasks, body, arg);
     };
-    host_.workers = [](void *user) -> int32_t { return static_cast<Context *>(user)->pool_.workers(); };
-    host_.alloc = [](void *user, size_t bytes) { return static_cast<Context *>(user)->heap_.alloc(bytes); };
-    host_.free = [](void *user, void *ptr, size_t bytes) { static_cast<Context *>(user)->heap_.free(ptr, bytes); };
-    host_.account = [](void *user, int64_t bytes) -> int32_t {
-        return static_cast<Context *>(user)->heap_.account(bytes) ? 1 : 0;
-    };
+    host_.workers = [](void *user) -> int32_t { return context_of(user).pool_.workers(); };
+    host_.alloc = [](void *user, size_t bytes) { return context_of(user).heap_.alloc(bytes); };
+    host_.free = [](void *user, void *ptr, size_t bytes) { context_of(user).heap_.free(ptr, bytes); };
+    host_.account = [](void *user, int64_t bytes) -> int32_t { return context_of(user).heap_.account(bytes) ? 1 : 0; };
     host_.log = [](void *user, int32_t level, const char *component, const char *message) {
-        static_cast<Context *>(user)->log(level, component, "%s", message);
+        context_of(user).log(level, component, "%s", message);
     };
     host_.isa = isa_.c_str();
     open_comm(options, comm_timeout_);
     open_device(options.str("context.device"));
     if (options.text("context.comm") == "nccl") open_transport("nccl");
+}
+
+void Context::take_ownership() {
+    communicator_->take_ownership();
+    release_.function = services_.release;
+    release_.user = services_.release_user;
 }
 
 void Context::open_comm(const Options &options, double timeout) {
@@ -88,14 +92,18 @@ void Context::open_comm(const Options &options, double timeout) {
             throw;
         }
         communicator_->take_ownership();
+    } else {
+        xf_comm alone = XF_COMM_INIT;
+        alone.size = 1;
+        communicator_ = std::make_unique<Communicator>(alone, timeout);
+        return;
     }
-    if (communicator_ != nullptr)
-        log(XF_LOG_INFO, "context", "rank %d of %d", communicator_->rank(), communicator_->size());
+    log(XF_LOG_INFO, "context", "rank %d of %d", communicator_->rank(), communicator_->size());
 }
 
 // A single process needs no transport; it may use the same options as ranks.
 void Context::open_transport(const std::string &name) {
-    if (communicator_ == nullptr || communicator_->size() == 1) return;
+    if (communicator_->size() == 1) return;
     const xf_transport_plugin *const plugin = registry_.open_transport(name);
     XF_CHECK(active_->kind == plugin->kind && device_->ops().stream_lend != nullptr, XF_ERROR_INVALID_ARGUMENT,
              "context.comm is %s, which transfers memory of %s devices, but the backend is %s; expected auto, mpi, or "

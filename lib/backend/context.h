@@ -25,8 +25,10 @@ public:
     Context(const Context &) = delete;
     Context &operator=(const Context &) = delete;
 
+    // The destructor closes the communicator and calls the host's release function only after this call.
+    void take_ownership();
+
     Heap &heap() { return heap_; }
-    const Heap &heap() const { return heap_; }
     ThreadPool &pool() { return pool_; }
     Device &device() { return *device_; }
     // The type in which models of this context compute: XF_FP32 or XF_BF16.
@@ -40,18 +42,16 @@ public:
     bool graphs() const { return graphs_ && device_->records(); }
     // For tests that compare both. Call it before anything else uses the context.
     void disable_graphs() { graphs_ = false; }
-    Registry &registry() { return registry_; }
     const Registry &registry() const { return registry_; }
-    // The communicator of this rank; null for a single process.
-    Communicator *communicator() const { return communicator_.get(); }
-    // What moves memory of the device between them; null: the host does.
+    // Of this rank; a single process is the only one.
+    Communicator &communicator() const { return *communicator_; }
+    // What moves memory of the device between ranks; null: the host does.
     const xf_transport_plugin *transport() const { return transport_; }
     double comm_timeout() const { return comm_timeout_; }
     const std::string &description() const { return description_; }
     // The device as "context.device" names it, and what its bits depend on: device_isa() of plugin_abi.h.
     const std::string &device_name() const { return device_name_; }
     const std::string &isa() const { return device_isa_; }
-    int workers() const { return pool_.workers(); }
     const BackendEntry &active() const { return *active_; }
     int pid() const { return pid_; }
 
@@ -73,6 +73,14 @@ private:
     bool open_on(BackendEntry *entry, int32_t index);
     bool multiplies_with(const xf_backend_v1 &ops, uint32_t weights) const;
 
+    struct Release {
+        ~Release() {
+            if (function != nullptr) function(user);
+        }
+        void (*function)(void *user) = nullptr;
+        void *user = nullptr;
+    };
+    Release release_;  // the first member: destroyed last
     int pid_;
     xf_host services_;
     Heap heap_;

@@ -1,15 +1,13 @@
-// See device.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/device.h"
 
 #include <cstring>
 
 namespace xf {
+
 Device::Device(const xf_backend_v1 &ops, const xf_host_v1 &host, const Heap &heap, int32_t index)
     : ops_(ops), heap_(heap) {
-    xf_error error{};
-    check(ops_.device_open(&host, index, &handle_, &error), error);
+    call(ops_.device_open, &host, index, &handle_);
 }
 
 // Bounds the plugin's message.
@@ -20,9 +18,8 @@ void Device::check(int32_t status, const xf_error &error) const {
         if (!budget.empty()) throw Error(XF_ERROR_NO_MEMORY, std::move(budget));
     }
     const size_t length = strnlen(error.message, sizeof error.message);
-    const auto code = status < 0 ? static_cast<xf_status>(status) : XF_ERROR_BACKEND;
     throw Error(
-        code,
+        status < 0 ? status : XF_ERROR_BACKEND,
         length > 0 ? std::string(error.message, length) : format("backend %s: failed without a reason", ops_.name),
         error.native_code);
 }
@@ -39,9 +36,7 @@ Device::~Device() {
 bool Device::host_memory() const { return std::strcmp(ops_.kind, "cpu") == 0; }
 
 Buffer::Buffer(Device &device, size_t bytes) : device_(&device), bytes_(bytes) {
-    device.check_usable();
-    xf_error error{};
-    device.check(device.ops().mem_alloc(device.handle(), bytes, &data_, &error), error);
+    device.call(device.ops().mem_alloc, device.handle(), bytes, &data_);
 }
 
 void Buffer::reserve(Device &device, size_t bytes) {
@@ -57,9 +52,7 @@ void Buffer::reset() {
 }
 
 Stream::Stream(Device &device, uint32_t dtype) : device_(device) {
-    device_.check_usable();
-    xf_error error{};
-    device_.check(device_.ops().stream_create(device_.handle(), dtype, &handle_, &error), error);
+    device_.call(device_.ops().stream_create, device_.handle(), dtype, &handle_);
 }
 
 Stream::~Stream() {
@@ -67,58 +60,34 @@ Stream::~Stream() {
 }
 
 void Stream::upload(void *dst, const void *src, size_t bytes) {
-    device_.check_usable();
-    xf_error error{};
-    device_.check(device_.ops().mem_upload(handle_, dst, src, bytes, &error), error);
+    device_.call(device_.ops().mem_upload, handle_, dst, src, bytes);
 }
 
 void Stream::download(void *dst, const void *src, size_t bytes) {
-    device_.check_usable();
-    xf_error error{};
-    device_.check(device_.ops().mem_download(handle_, dst, src, bytes, &error), error);
+    device_.call(device_.ops().mem_download, handle_, dst, src, bytes);
 }
 
 void Stream::copy(void *dst, const void *src, size_t bytes) {
-    device_.check_usable();
-    xf_error error{};
-    device_.check(device_.ops().mem_copy(handle_, dst, src, bytes, &error), error);
+    device_.call(device_.ops().mem_copy, handle_, dst, src, bytes);
 }
 
-void Stream::zero(void *dst, size_t bytes) {
-    device_.check_usable();
-    xf_error error{};
-    device_.check(device_.ops().mem_zero(handle_, dst, bytes, &error), error);
-}
+void Stream::zero(void *dst, size_t bytes) { device_.call(device_.ops().mem_zero, handle_, dst, bytes); }
 
-void Stream::sync() {
-    device_.check_usable();
-    xf_error error{};
-    device_.check(device_.ops().stream_sync(handle_, &error), error);
-}
+void Stream::sync() { device_.call(device_.ops().stream_sync, handle_); }
 
-void Stream::after(const Stream &other) {
-    device_.check_usable();
-    xf_error error{};
-    device_.check(device_.ops().stream_wait(handle_, other.handle_, &error), error);
-}
+void Stream::after(const Stream &other) { device_.call(device_.ops().stream_wait, handle_, other.handle_); }
 
 bool Stream::is_done() {
-    device_.check_usable();
-    xf_error error{};
     int32_t done = 0;
-    device_.check(device_.ops().stream_query(handle_, &done, &error), error);
+    device_.call(device_.ops().stream_query, handle_, &done);
     return done != 0;
 }
 
 Graph::Graph(Stream &stream) : stream_(stream) {
-    xf_error error{};
-    stream_.device().check(stream_.device().ops().graph_begin(stream_.handle(), &error), error);
+    stream.device().call(stream.device().ops().graph_begin, stream.handle());
 }
 
-void Graph::end() {
-    xf_error error{};
-    stream_.device().check(stream_.device().ops().graph_end(stream_.handle(), &handle_, &error), error);
-}
+void Graph::end() { stream_.device().call(stream_.device().ops().graph_end, stream_.handle(), &handle_); }
 
 // The error of the calls is thrown; an error from ending the recording adds nothing.
 void Graph::abandon() noexcept {
@@ -126,11 +95,7 @@ void Graph::abandon() noexcept {
     stream_.device().ops().graph_end(stream_.handle(), &handle_, &error);
 }
 
-void Graph::run() {
-    stream_.device().check_usable();
-    xf_error error{};
-    stream_.device().check(stream_.device().ops().graph_run(stream_.handle(), handle_, &error), error);
-}
+void Graph::run() { stream_.device().call(stream_.device().ops().graph_run, stream_.handle(), handle_); }
 
 Graph::~Graph() {
     if (handle_ != nullptr && !stream_.device().abandoned())

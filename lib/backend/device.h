@@ -37,6 +37,13 @@ public:
     void check_usable() const;
     // Throws if status is not XF_OK, with the plugin's message, or with the budget's if that is the reason.
     void check(int32_t status, const xf_error &error) const;
+    // Calls a function of the table with these arguments and an xf_error. Throws the error that it returns.
+    template <class... Params, class... Args>
+    void call(int32_t (*function)(Params...), const Args &...args) const {
+        check_usable();
+        xf_error error{};
+        check(function(args..., &error), error);
+    }
 
 private:
     const xf_backend_v1 &ops_;
@@ -59,8 +66,11 @@ public:
 
     void *data() const { return data_; }
     size_t bytes() const { return bytes_; }
-    float *floats() const { return static_cast<float *>(data_); }
-    int32_t *ints() const { return static_cast<int32_t *>(data_); }
+    template <class T>
+    T *as() const {
+        return static_cast<T *>(data_);
+    }
+    float *floats() const { return as<float>(); }
 
     // Provides at least `bytes`. The content is lost if the buffer grows.
     void reserve(Device &device, size_t bytes);
@@ -97,14 +107,11 @@ public:
     // Calls work(native) while the device is current; see stream_lend in plugin_abi.h. Throws the error that it
     // returns.
     template <class Work>
-    void lend(const Work &work) {
-        device_.check_usable();
-        xf_error error{};
+    void lend(Work work) {
         const auto call_work = [](void *arg, void *native, xf_error *err) -> int32_t {
-            return (*static_cast<const Work *>(arg))(native, err);
+            return (*static_cast<Work *>(arg))(native, err);
         };
-        void *const arg = const_cast<void *>(static_cast<const void *>(&work));
-        device_.check(device_.ops().stream_lend(handle_, call_work, arg, &error), error);
+        device_.call(device_.ops().stream_lend, handle_, +call_work, &work);
     }
     // Returns whether all operations have completed. Never waits.
     bool is_done();
@@ -113,18 +120,11 @@ public:
 
     // run(xf_top_k{...}) runs the operation with these arguments.
 #define XF_RUN(name, type) \
-    void run(const type &args) { call(&xf_backend_v1::name, args); }
+    void run(const type &args) { device_.call(device_.ops().name, handle_, &args); }
     XF_FOR_EACH_OP(XF_RUN)
 #undef XF_RUN
 
 private:
-    template <class Args>
-    void call(int32_t (*xf_backend_v1::*op)(xf_stream *, const Args *, xf_error *), const Args &args) {
-        device_.check_usable();
-        xf_error error{};
-        device_.check((device_.ops().*op)(handle_, &args, &error), error);
-    }
-
     Device &device_;
     xf_stream *handle_ = nullptr;
 };

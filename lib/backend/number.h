@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -12,15 +11,21 @@
 #endif
 #include "backend/plugin_abi.h"
 #include "core/error.h"
+#include "xformer/context.h"
 
 namespace xf {
 
-constexpr size_t number_bytes(uint32_t dtype) { return dtype == XF_BF16 ? 2 : 4; }
+constexpr int64_t number_bytes(uint32_t dtype) { return dtype == XF_BF16 ? 2 : 4; }
 
 // XF_WEIGHTS_... as a word of "model.weights".
 constexpr const char *weights_name(uint32_t type) {
     constexpr const char *kNames[] = {"fp32", "bf16", "fp16", "int8"};
     return kNames[type];
+}
+// XF_TYPE_... of the public headers.
+constexpr int32_t public_type(uint32_t weights_type) {
+    constexpr int32_t kTypes[] = {XF_TYPE_FP32, XF_TYPE_BF16, XF_TYPE_FP16, XF_TYPE_INT8};
+    return kTypes[weights_type];
 }
 // The type for a word of "model.weights"; `own` for "same".
 inline uint32_t weights_named(const std::string &word, uint32_t own) {
@@ -52,9 +57,7 @@ public:
 
     operator void *() const { return data_; }
     // Advances by n elements.
-    Num operator+(int64_t n) const {
-        return {static_cast<char *>(data_) + n * static_cast<int64_t>(number_bytes(dtype_)), dtype_};
-    }
+    Num operator+(int64_t n) const { return {static_cast<char *>(data_) + n * number_bytes(dtype_), dtype_}; }
 
 private:
     void *data_ = nullptr;

@@ -1,5 +1,3 @@
-// See registry.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/registry.h"
 
@@ -141,27 +139,30 @@ std::string Registry::path_of(const std::string &name) const {
     return {};
 }
 
-xf_comm Registry::open_comm(const std::string &name, double timeout) const {
-    const std::string path = path_of(name);
+std::string Registry::path_of_comm(const std::string &name) const {
+    std::string path = path_of(name);
     XF_CHECK(!path.empty(), XF_ERROR_NOT_FOUND, "context.comm is %s, but %s was not found", name.c_str(),
              plugin_file_name(name).c_str());
+    return path;
+}
+
+xf_comm Registry::open_comm(const std::string &name, double timeout) const {
+    const std::string path = path_of_comm(name);
     const auto open = load_plugin<xf_comm_plugin_fn>(path, "a plugin for ranks", XF_COMM_PLUGIN_NAME);
     xf_comm comm = XF_COMM_INIT;
     xf_error error{};
     const int32_t status = open(XF_COMM_PLUGIN_ABI, timeout, &comm, &error);
-    if (status != XF_OK) fail(static_cast<xf_status>(status), "'%s': %.200s", path.c_str(), error.message);
+    if (status != XF_OK) fail(status, "'%s': %.200s", path.c_str(), error.message);
     return comm;
 }
 
 const xf_transport_plugin *Registry::open_transport(const std::string &name) const {
-    const std::string path = path_of(name);
-    XF_CHECK(!path.empty(), XF_ERROR_NOT_FOUND, "context.comm is %s, but %s was not found", name.c_str(),
-             plugin_file_name(name).c_str());
+    const std::string path = path_of_comm(name);
     const auto open =
         load_plugin<xf_transport_plugin_fn>(path, "a plugin for ranks' devices", XF_TRANSPORT_PLUGIN_NAME);
     xf_error error{};
     const xf_transport_plugin *const plugin = open(XF_TRANSPORT_PLUGIN_ABI, &error);
-    if (plugin == nullptr) fail(static_cast<xf_status>(error.status), "'%s': %.300s", path.c_str(), error.message);
+    if (plugin == nullptr) fail(error.status, "'%s': %.300s", path.c_str(), error.message);
     return plugin;
 }
 

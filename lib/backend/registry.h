@@ -66,6 +66,7 @@ private:
     std::string possible() const;
     // The path of a plugin; empty if it is not found.
     std::string path_of(const std::string &name) const;
+    std::string path_of_comm(const std::string &name) const;  // throws if it is not found
     std::vector<std::string> folders_;
     std::deque<BackendEntry> entries_;  // a deque, because xf_backend_info points to the strings
 };

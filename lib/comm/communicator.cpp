@@ -1,9 +1,6 @@
-// See communicator.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/communicator.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -13,6 +10,11 @@ namespace xf {
 namespace {
 
 constexpr uint64_t kMagic = 0x31306D6D6F436658u;  // "XfComm01"
+
+Communicator::Message message_in(void *block, int peer, Range bytes) {
+    const size_t size = bytes.count();
+    return {peer, static_cast<char *>(block) + bytes.begin, size};
+}
 
 }  // namespace
 
@@ -84,10 +86,10 @@ void Communicator::abort_and_throw(const char *reason, ...) {
 void Communicator::check_header(const Header &header, const Message &message) {
     const auto expect = [&](const char *what, uint64_t found, uint64_t expected) {
         if (found == expected) return;
-        abort_and_throw(
-            "a message from rank %d has %s %llu, expected %llu: the ranks made different calls, or the transport is "
-            "faulty",
-            message.rank, what, static_cast<unsigned long long>(found), static_cast<unsigned long long>(expected));
+        abort_and_throw("a message from rank %d has %s %" PRIu64 ", expected %" PRIu64
+                        ": the ranks made different calls, or the transport is "
+                        "faulty",
+                        message.rank, what, found, expected);
     };
     if (header.magic != kMagic || header.from != message.rank || header.to != rank())
         abort_and_throw("the bytes received from rank %d are not a message to rank %d", message.rank, rank());
@@ -130,6 +132,7 @@ void Communicator::exchange_locked(std::span<const Message> sends, std::span<con
 }
 
 void Communicator::all_gather(void *values, size_t bytes) {
+    if (size() == 1) return;
     const ExclusiveUse use(this);
     const int64_t each = bytes;
     ranges_.clear();
@@ -138,36 +141,29 @@ void Communicator::all_gather(void *values, size_t bytes) {
 }
 
 void Communicator::all_gather(void *block, const std::vector<Range> &ranges) {
+    if (size() == 1) return;
     const ExclusiveUse use(this);
     all_gather_locked(block, ranges);
 }
 
 void Communicator::all_gather_locked(void *block, const std::vector<Range> &ranges) {
     sends_.clear(), receives_.clear();
-    const auto part_of = [&](int r) { return static_cast<char *>(block) + ranges[r].begin; };
-    const size_t own_bytes = ranges[rank()].count();
     // Each rank begins with the next one, so that not all of them send to rank 0 first.
     for (int i = 1; i < size(); ++i) {
         const int to = (rank() + i) % size(), from = (rank() + size() - i) % size();
-        const size_t bytes = ranges[from].count();
-        sends_.push_back({to, part_of(rank()), own_bytes});
-        receives_.push_back({from, part_of(from), bytes});
+        sends_.push_back(message_in(block, to, ranges[rank()]));
+        receives_.push_back(message_in(block, from, ranges[from]));
     }
-    if (size() > 1) exchange_locked(sends_, receives_);
+    exchange_locked(sends_, receives_);
 }
 
-void Communicator::gather(int to, const void *own, void *block, const std::vector<Range> &ranges) {
+void Communicator::gather(int to, void *block, const std::vector<Range> &ranges) {
     const ExclusiveUse use(this);
     sends_.clear(), receives_.clear();
     for (int r = 0; r < size(); ++r) {
-        const size_t bytes = ranges[r].count();
-        if (rank() == r && r != to) sends_.push_back({to, const_cast<void *>(own), bytes});
-        if (rank() != to) continue;
-        char *const part = static_cast<char *>(block) + ranges[r].begin;
-        if (r != to)
-            receives_.push_back({r, part, bytes});
-        else if (part != own)
-            std::copy_n(static_cast<const char *>(own), bytes, part);
+        if (r == to) continue;
+        if (rank() == to) receives_.push_back(message_in(block, r, ranges[r]));
+        if (rank() == r) sends_.push_back(message_in(block, to, ranges[r]));
     }
     if (size() > 1) exchange_locked(sends_, receives_);
 }
@@ -186,6 +182,10 @@ void Communicator::exchange_status(void *records, size_t bytes) {
 }
 
 void Communicator::exchange_status(const RankStatus &own, int64_t value, int64_t *values) {
+    if (size() == 1) {
+        if (values != nullptr) *values = value;
+        return;
+    }
     statuses_[rank()] = {own, value};
     exchange_status(statuses_.data(), sizeof(StatusAndValue));
     for (size_t r = 0; r < statuses_.size() && values != nullptr; ++r) values[r] = statuses_[r].value;

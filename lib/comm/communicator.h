@@ -5,7 +5,8 @@
 // because messages of unknown state may still be in transit.
 //
 // Every rank makes the same collective calls in the same order. A call that finds another one in progress throws
-// XF_ERROR_BUSY. No call allocates memory, so a rank that is out of memory can still report it or abort.
+// XF_ERROR_BUSY. No call allocates memory, so a rank that is out of memory can still report it or abort. A rank that is
+// the only one exchanges nothing: each call returns its own values.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -66,7 +67,7 @@ public:
     // block: this rank has set the bytes ranges[rank()]; receives the others.
     void all_gather(void *block, const std::vector<Range> &ranges);
     // Like all_gather, but only rank `to` receives.
-    void gather(int to, const void *own, void *block, const std::vector<Range> &ranges);
+    void gather(int to, void *block, const std::vector<Range> &ranges);
 
     // records: [size()][bytes], each of which begins with a RankStatus; this rank has set its own. An error of another
     // rank is thrown as XF_ERROR_PEER, "rank 2: ...", unless this rank has an error too, which the caller throws.

@@ -1,9 +1,6 @@
-// See tree.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/tree.h"
 
-#include <algorithm>
 #include <bit>
 
 namespace xf {

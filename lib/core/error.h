@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cinttypes>  // PRId64 in formats
 #include <cstdarg>
 #include <exception>
 #include <string>

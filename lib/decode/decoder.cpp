@@ -203,7 +203,7 @@ void Decoder::encode(const xf_batch &batch, const Work &work, std::span<const in
     work.call.check_deadline();
     const BeamOptions &beam = work.config.beam;
     packed_.load(stream_, model_->config(), batch, sentences, PackedBatch::Sides::kSource, beam.start_token);
-    network_.prepare(packed_, Transformer::Mode::kInfer, false);
+    network_.prepare(packed_, PassKind::kInference, false);
     const Num memory = network_.encode(inference(work.call), packed_);
     const int64_t row = step_.add_sources(packed_.src, memory, work.call);
     if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))

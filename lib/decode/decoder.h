@@ -12,7 +12,6 @@
 #include "decode/host_search.h"
 #include "decode/search.h"
 #include "nn/decoder_step.h"
-#include "nn/token_template.h"
 #include "nn/transformer.h"
 #include "xformer/data.h"
 

@@ -55,12 +55,18 @@ bool TextEncoder::encode(Side side, std::string_view text, std::vector<int32_t> 
     });
 }
 
-Encoders batch_encoders(const std::shared_ptr<const Tokenizer> &tokenizer, const Options &model, const Options &options,
+Encoders batch_encoders(const std::shared_ptr<const Tokenizer> &tokenizer, const Options *model, const Options &options,
                         ThreadPool *pool) {
-    const auto encoder = std::make_shared<const TextEncoder>(tokenizer, model, options);
+    Encoders encoders{pool, {}};
+    if (tokenizer == nullptr) {
+        Sampling::from(options).check(nullptr);
+        return encoders;
+    }
+    Options own = model != nullptr ? *model : options;
+    own.copy_set(options, "model.");
+    const auto encoder = std::make_shared<const TextEncoder>(tokenizer, std::move(own), options);
     const auto sampling = Sampling::from(options);
     sampling.check(tokenizer.get());
-    Encoders encoders{pool, {}};
     for (int worker = 0; worker < pool->workers(); ++worker)
         encoders.of_worker.push_back([encoder, sampling, scratch = EncodeScratch()](
                                          const TextKey &key, std::string_view text, auto *ids) mutable {

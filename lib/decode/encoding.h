@@ -1,4 +1,4 @@
-// Encodes texts for a model: tokenizer, special tokens, and language tokens (nn/token_template.h).
+// Encodes texts for a model: tokenizer, special tokens, and language tokens (TokenTemplates).
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/encoded_corpus.h"
-#include "nn/token_template.h"
+#include "nn/model_config.h"
 #include "text/tokenizer.h"
 
 namespace xf {
@@ -33,8 +33,10 @@ private:
     TokenTemplates templates_;
 };
 
-// The encoders of a batcher, one per worker of the pool, with the sampling that the options request.
-Encoders batch_encoders(const std::shared_ptr<const Tokenizer> &tokenizer, const Options &model, const Options &options,
+// The encoders of a batcher, one per worker of the pool, with the sampling that the options request. tokenizer: null
+// for a corpus of ids. model: the options of the model that has the tokenizer; null if none does. The options of the
+// group "model." that are set in `options` replace them.
+Encoders batch_encoders(const std::shared_ptr<const Tokenizer> &tokenizer, const Options *model, const Options &options,
                         ThreadPool *pool);
 
 }  // namespace xf

@@ -70,7 +70,7 @@ void Decoder::run_targets(const xf_batch &batch, float smoothing, const Call &ca
         }
         const std::span<const int64_t> group(order_.data() + begin, end - begin);
         packed_.load(stream_, model_->config(), batch, group, PackedBatch::Sides::kBoth, config_.beam.start_token);
-        network_.prepare(packed_, Transformer::Mode::kInfer, true);
+        network_.prepare(packed_, PassKind::kInference, true);
         const Pass pass = inference(call);
         network_.encode(pass, packed_);
         network_.decode(pass, packed_);
@@ -161,7 +161,7 @@ void Decoder::attention(const xf_batch &pair, int32_t kind, int64_t layer, float
     const auto which = static_cast<AttentionKind>(kind);
     const int64_t first[] = {0};
     packed_.load(stream_, c, pair, first, PackedBatch::Sides::kBoth, config_.beam.start_token);
-    network_.prepare(packed_, Transformer::Mode::kTrain, true);  // keeps the queries and keys of all layers
+    network_.prepare(packed_, PassKind::kTraining, true);  // keeps the queries and keys of all layers
     const Pass pass = inference(call);
     network_.encode(pass, packed_);
     network_.decode(pass, packed_);

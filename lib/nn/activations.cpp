@@ -1,5 +1,3 @@
-// See activations.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/activations.h"
 
@@ -42,7 +40,7 @@ void plan_stack(const ModelConfig &c, Stack stack, PassKind kind, int64_t rows, 
     Num input = acts->embedded;
     if (c.embedding_norm) input = (acts->embedding_norm = plan_norm(c, training, rows, input, arena)).dst;
     if (c.pre_norm) acts->first_norm = plan_norm(c, training, rows, input, arena);
-    acts->layers.resize(static_cast<size_t>(c.layers(stack)));
+    acts->layers.resize(c.layers(stack));
     if (!training) return plan_shared(c, decoder, rows, memory_rows, arena, &acts->layers);
     const auto norm = [&] { return plan_norm(c, true, rows, arena->numbers(rows, c.D), arena); };
     for (LayerActivations &layer : acts->layers) {

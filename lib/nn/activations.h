@@ -58,7 +58,7 @@ struct BackwardScratch {
 };
 
 enum class PassKind {
-    kInference,     // no backward pass
+    kInference,     // no backward pass; layers share memory
     kTraining,      // a backward pass may follow
     kInnerDropout,  // the same, with dropout after the activation of the feed-forward sub-layers
 };

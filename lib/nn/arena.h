@@ -40,21 +40,23 @@ public:
     explicit Arena(uint32_t dtype, void *base = nullptr) : dtype_(dtype), base_(static_cast<char *>(base)) {}
 
     Num numbers(int64_t rows, int64_t columns) { return {take(rows, columns, number_bytes(dtype_)), dtype_}; }
-    float *floats(int64_t rows, int64_t columns = 1) {
-        return static_cast<float *>(take(rows, columns, sizeof(float)));
-    }
-    int32_t *ints(int64_t count) { return static_cast<int32_t *>(take(count, 1, sizeof(int32_t))); }
-    double *doubles(int64_t count) { return static_cast<double *>(take(count, 1, sizeof(double))); }
+    float *floats(int64_t rows, int64_t columns = 1) { return take_of<float>(rows, columns); }
+    int32_t *ints(int64_t count) { return take_of<int32_t>(count, 1); }
+    double *doubles(int64_t count) { return take_of<double>(count, 1); }
     size_t bytes() const { return bytes_; }
 
 private:
+    template <class T>
+    T *take_of(int64_t rows, int64_t columns) {
+        return static_cast<T *>(take(rows, columns, sizeof(T)));
+    }
     void *take(int64_t rows, int64_t columns, size_t size) {
         constexpr int64_t kLimit = int64_t{1} << 44;  // elements; far above any memory size, far below overflow
         XF_CHECK(rows >= 0 && columns >= 0 && (columns == 0 || rows <= kLimit / columns), XF_ERROR_LIMIT,
-                 "a tensor of %lld x %lld elements is too large, expected at most 2^44 elements",
-                 static_cast<long long>(rows), static_cast<long long>(columns));
+                 "a tensor of %" PRId64 " x %" PRId64 " elements is too large, expected at most 2^44 elements", rows,
+                 columns);
         void *ptr = base_ == nullptr ? nullptr : base_ + bytes_;
-        bytes_ += (static_cast<size_t>(rows * columns) * size + 63) / 64 * 64;
+        bytes_ += (rows * columns * size + 63) / 64 * 64;
         return ptr;
     }
     uint32_t dtype_;

@@ -1,5 +1,3 @@
-// See decoder_step.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/decoder_step.h"
 
@@ -51,29 +49,16 @@ public:
         pass.stream.run(args);
     }
 
-    void cross(const Pass &pass, int64_t layer, uint32_t, const AttentionActivations &acts) override {
-        const ModelConfig &c = pass.config();
-        xf_attention args{};
-        args.B = rows_.sentences;
-        args.H = c.H;
-        args.dk = c.d_k;
-        args.dv = c.d_v;
-        args.max_q_len = rows_.max_rows;
-        args.max_k_len = rows_.max_source_length;
-        args.q_begin = rows_.q_begin;
-        args.q_len = rows_.q_length;
-        args.k_begin = rows_.k_begin;
-        args.k_len = rows_.k_length;
-        args.q = acts.qkv;
-        args.ld_q = c.q_columns();
-        const Num kv = step_.memory_.tensor(layer);
-        args.k = kv;
-        args.v = kv + c.q_columns();
-        args.ld_k = args.ld_v = c.kv_columns();
-        args.scale = c.attention_scale();
-        args.dst = acts.context;
-        args.ld_dst = c.v_columns();
-        pass.stream.run(args);
+    void cross(const Pass &pass, int64_t layer, uint32_t dropout_site, const AttentionActivations &acts) override {
+        PackedSide queries, keys;
+        queries.max_length = rows_.max_rows;
+        queries.begin = rows_.q_begin;
+        queries.length = rows_.q_length;
+        keys.max_length = rows_.max_source_length;
+        keys.begin = rows_.k_begin;
+        keys.length = rows_.k_length;
+        pass.stream.run(
+            cross_arguments(pass, rows_.sentences, queries, keys, step_.memory_.tensor(layer), dropout_site, acts));
     }
 
 private:
@@ -100,9 +85,7 @@ void DecoderStep::Rows::clear() {
 }
 
 Pass DecoderStep::pass(const Call &call) const {
-    Pass pass{model_, stream_, call};
-    pass.invariant = true;
-    return pass;
+    return {.model = model_, .stream = stream_, .call = call, .invariant = true};
 }
 
 int64_t DecoderStep::add_sources(const PackedSide &src, Num memory, const Call &call) {

@@ -1,5 +1,3 @@
-// See languages.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/languages.h"
 
@@ -45,26 +43,24 @@ Languages::Languages(const Options &options, int64_t V, int64_t source_V) {
                      next == number.data() + number.size() && token >= 0 &&
                      (end == text.size() || end + 1 < text.size()),
                  XF_ERROR_INVALID_ARGUMENT,
-                 "model.languages has '%.*s', expected name=token: a name of 1 to %zu bytes and a nonnegative number",
-                 static_cast<int>(std::min(entry.size(), kMaxNameBytes)), entry.data(), kMaxNameBytes);
+                 "model.languages has '%s', expected name=token: a name of 1 to %zu bytes and a nonnegative number",
+                 std::string(entry.substr(0, kMaxNameBytes)).c_str(), kMaxNameBytes);
         XF_CHECK(token < end_of_ids, XF_ERROR_INVALID_ARGUMENT,
-                 "model.languages has '%.*s', expected a token of at most %lld", static_cast<int>(entry.size()),
-                 entry.data(), static_cast<long long>(end_of_ids - 1));
-        XF_CHECK(names.insert(name).second, XF_ERROR_INVALID_ARGUMENT, "model.languages contains '%.*s' twice",
-                 static_cast<int>(name.size()), name.data());
+                 "model.languages has '%s', expected a token of at most %" PRId64, std::string(entry).c_str(),
+                 end_of_ids - 1);
+        XF_CHECK(names.insert(name).second, XF_ERROR_INVALID_ARGUMENT, "model.languages contains '%s' twice",
+                 std::string(name).c_str());
         list_.push_back({std::string(name), token});
         begin = end + 1;
     }
     XF_CHECK(!list_.empty() || (source_ == Source::kNone && target_ == Target::kNone), XF_ERROR_INVALID_ARGUMENT,
              "model.%s_language is %s, but model.languages is empty", in_target ? "target" : "source",
              options.text(in_target ? "model.target_language" : "model.source_language").c_str());
-    if (target_ != Target::kStart) return;
-    for (const Language &candidate : list_) start_tokens_.push_back(candidate.token);
-    std::sort(start_tokens_.begin(), start_tokens_.end());
 }
 
 bool Languages::replaces_start(int32_t token) const {
-    return std::binary_search(start_tokens_.begin(), start_tokens_.end(), token);
+    return target_ == Target::kStart &&
+           std::any_of(list_.begin(), list_.end(), [&](const Language &one) { return one.token == token; });
 }
 
 LanguageTokens Languages::tokens(const Options &options) const {
@@ -73,9 +69,9 @@ LanguageTokens Languages::tokens(const Options &options) const {
 
 int32_t Languages::find(const char *key, std::string_view name) const {
     if (name.empty()) return -1;
-    const std::string_view shown = name.substr(0, kMaxNameBytes);
-    XF_CHECK(!list_.empty(), XF_ERROR_INVALID_ARGUMENT, "%s is '%.*s', but the model has no languages", key,
-             static_cast<int>(shown.size()), shown.data());
+    const std::string shown(name.substr(0, kMaxNameBytes));
+    XF_CHECK(!list_.empty(), XF_ERROR_INVALID_ARGUMENT, "%s is '%s', but the model has no languages", key,
+             shown.c_str());
     const Language *nearest = nullptr;
     size_t best = SIZE_MAX;
     for (const Language &candidate : list_) {
@@ -84,10 +80,10 @@ int32_t Languages::find(const char *key, std::string_view name) const {
         if (distance < best) best = distance, nearest = &candidate;
     }
     if (!is_near(best, shown))
-        fail(XF_ERROR_INVALID_ARGUMENT, "%s is '%.*s', expected one of the model's %zu languages, such as '%s'", key,
-             static_cast<int>(shown.size()), shown.data(), list_.size(), list_.front().name.c_str());
-    fail(XF_ERROR_INVALID_ARGUMENT, "%s is '%.*s', which is not one of the model's %zu languages; the nearest is '%s'",
-         key, static_cast<int>(shown.size()), shown.data(), list_.size(), nearest->name.c_str());
+        fail(XF_ERROR_INVALID_ARGUMENT, "%s is '%s', expected one of the model's %zu languages, such as '%s'", key,
+             shown.c_str(), list_.size(), list_.front().name.c_str());
+    fail(XF_ERROR_INVALID_ARGUMENT, "%s is '%s', which is not one of the model's %zu languages; the nearest is '%s'",
+         key, shown.c_str(), list_.size(), nearest->name.c_str());
 }
 
 void Languages::check_set(const LanguageTokens &language) const {

@@ -62,7 +62,6 @@ private:
     int32_t find(const char *key, std::string_view name) const;
 
     std::vector<Language> list_;
-    std::vector<int32_t> start_tokens_;  // ascending; empty unless target_ is kStart
     Source source_ = Source::kNone;
     Target target_ = Target::kNone;
 };

@@ -1,5 +1,3 @@
-// See low_precision_weights.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/low_precision_weights.h"
 
@@ -21,18 +19,10 @@ int64_t up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 // The offsets of matrices and vectors that continue the previous entry instead of beginning a new one.
 std::set<int64_t> continued(const ParameterTable &table) {
     std::set<int64_t> offsets;
-    const auto attention = [&](const AttentionOffsets &at, bool cross) {
-        offsets.insert({at.v, at.v_bias});
-        if (!cross) offsets.insert({at.k, at.k_bias});
-    };
-    const auto feed_forward = [&](const FeedForwardOffsets &at) { offsets.insert({at.gate_weights, at.gate_bias}); };
-    for (const StackOffsets *stack : {&table.encoder, &table.decoder}) {
-        for (const LayerOffsets &layer : stack->layers) {
-            attention(layer.self, false);
-            attention(layer.cross, true);
-            feed_forward(layer.ff);
-        }
-    }
+    for (const StackOffsets *stack : {&table.encoder, &table.decoder})
+        for (const auto &[self, cross, ff] : stack->layers)
+            offsets.insert(
+                {self.k, self.k_bias, self.v, self.v_bias, cross.v, cross.v_bias, ff.gate_weights, ff.gate_bias});
     return offsets;
 }
 
@@ -71,8 +61,8 @@ LowPrecisionLayout::LowPrecisionLayout(const ParameterTable &table, uint32_t typ
 const LowPrecisionLayout::Entry &LowPrecisionLayout::find(int64_t offset) const {
     const auto after = std::upper_bound(entries_.begin(), entries_.end(), offset,
                                         [](int64_t value, const Entry &entry) { return value < entry.offset; });
-    XF_CHECK(after != entries_.begin(), XF_ERROR_INTERNAL, "no parameter begins at offset %lld or before",
-             static_cast<long long>(offset));
+    XF_CHECK(after != entries_.begin(), XF_ERROR_INTERNAL, "no parameter begins at offset %" PRId64 " or before",
+             offset);
     return *std::prev(after);
 }
 
@@ -85,15 +75,13 @@ LowPrecisionWeights::LowPrecisionWeights(Heap *heap, const ParameterTable &table
 
 Matrix LowPrecisionWeights::matrix(int64_t offset) const {
     const LowPrecisionLayout::Entry &entry = layout_.find(offset);
-    XF_CHECK(entry.matrix && entry.offset == offset, XF_ERROR_INTERNAL, "no matrices begin at offset %lld",
-             static_cast<long long>(offset));
+    XF_CHECK(entry.matrix && entry.offset == offset, XF_ERROR_INTERNAL, "no matrices begin at offset %" PRId64, offset);
     return {bytes() + entry.at, type(), type() == XF_WEIGHTS_INT8 ? floats() + entry.scales : nullptr};
 }
 
 float *LowPrecisionWeights::vector(int64_t offset) const {
     const LowPrecisionLayout::Entry &entry = layout_.find(offset);
-    XF_CHECK(!entry.matrix, XF_ERROR_INTERNAL, "the parameter at offset %lld is not fp32",
-             static_cast<long long>(offset));
+    XF_CHECK(!entry.matrix, XF_ERROR_INTERNAL, "the parameter at offset %" PRId64 " is not fp32", offset);
     return floats() + entry.at + (offset - entry.offset);
 }
 
@@ -143,8 +131,7 @@ void LowPrecisionWeights::read(Stream &stream, const Parameter &p, int64_t first
     std::vector<int8_t> q((end - begin) * p.columns);
     read_rows(stream, p, begin, end - begin, q.data());
     const float *const scale = scales(p);
-    for (int64_t i = first; i < first + count; ++i)
-        values[i - first] = static_cast<float>(q[i - begin * p.columns]) * scale[i / p.columns];
+    for (int64_t i = first; i < first + count; ++i) values[i - first] = q[i - begin * p.columns] * scale[i / p.columns];
 }
 
 void LowPrecisionWeights::read_rows(Stream &stream, const Parameter &p, int64_t first, int64_t count, int8_t *q) const {
@@ -180,8 +167,8 @@ bool is_valid_scale(float scale) { return scale >= 0 && std::isfinite(127.0f * s
 
 void check_int8_columns(const Parameter &p) {
     XF_CHECK(p.columns <= kMaxInt8Columns, XF_ERROR_LIMIT,
-             "'%s' has rows of %lld values, expected at most %lld for int8", p.name.c_str(),
-             static_cast<long long>(p.columns), static_cast<long long>(kMaxInt8Columns));
+             "'%s' has rows of %" PRId64 " values, expected at most %" PRId64 " for int8", p.name.c_str(), p.columns,
+             kMaxInt8Columns);
 }
 
 }  // namespace xf

@@ -11,7 +11,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "backend/device.h"
@@ -58,7 +57,7 @@ public:
     float *vector(int64_t offset) const;
 
     // For writing, before pack(). The dense values of a matrix, [rows, columns]: 16 bits, or int8 in -127 .. 127.
-    void *rows(const Parameter &p) { return row(p, 0); }
+    int8_t *rows(const Parameter &p) { return row(p, 0); }
     float *scales(const Parameter &p) const;  // [rows]; int8
     // Writes rows of any parameter, rounded to nearest. Throws XF_ERROR_OUT_OF_RANGE if the type cannot represent a
     // value.

@@ -1,9 +1,8 @@
-// See model.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace xf {
@@ -15,7 +14,7 @@ constexpr int64_t kCopyElements = 1 << 16;  // per step of a copy between device
 // for.
 void upload_sinusoids(Stream *stream, int64_t positions, int64_t D, float *table) {
     const int64_t rows = std::clamp<int64_t>(65536 / D, 1, positions);
-    std::vector<float> chunk(static_cast<size_t>(rows * D));
+    std::vector<float> chunk(rows * D);
     for (int64_t begin = 0; begin < positions; begin += rows) {
         const int64_t count = std::min(rows, positions - begin);
         fill_sinusoids(begin, count, D, chunk.data());
@@ -52,7 +51,7 @@ void Model::initialize() {
     if (context_->device().host_memory()) {
         table_.initialize(config_.seed, params());
     } else {
-        std::vector<float> block(static_cast<size_t>(table_.total));
+        std::vector<float> block(table_.total);
         table_.initialize(config_.seed, block.data());
         stream.upload(params_.data(), block.data(), block.size() * sizeof(float));
     }
@@ -77,8 +76,7 @@ std::shared_ptr<Model> Model::copy_to(std::shared_ptr<Context> context, const st
             call.check();
             const int64_t count = std::min(rows, p.rows - row);
             if (same_int8) {  // exact, without quantizing again
-                low_precision_->read_rows(from, p, row, count,
-                                          static_cast<int8_t *>(target->rows(p)) + row * p.columns);
+                low_precision_->read_rows(from, p, row, count, target->rows(p) + row * p.columns);
                 continue;
             }
             chunk.resize(count * p.columns);
@@ -99,6 +97,17 @@ void Model::read(Stream &stream, const Parameter &p, int64_t first, int64_t coun
         low_precision_->read(stream, p, first, count, values);
     else
         stream.download(values, params_.floats() + p.offset + first, count * sizeof(float));
+}
+
+void Model::write(const Parameter &p, const float *values) {
+    for (int64_t i = 0; i < p.size(); ++i)
+        XF_CHECK(std::isfinite(values[i]), XF_ERROR_INVALID_ARGUMENT, "value %" PRId64 " for '%s' is not finite", i,
+                 p.name.c_str());
+    float *const block = params();
+    Stream stream(context_->device());
+    stream.upload(block + p.offset, values, p.size() * sizeof(float));
+    parameters_written(stream);
+    stream.sync();
 }
 
 void Model::fail_low_precision() const {

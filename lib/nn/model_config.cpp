@@ -1,5 +1,3 @@
-// See model_config.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/model_config.h"
 
@@ -14,8 +12,9 @@ namespace xf {
 namespace {
 
 void check_token(const char *key, int64_t token, int64_t V, const char *vocabulary = "model.vocab_size") {
-    XF_CHECK(token < V, XF_ERROR_INVALID_ARGUMENT, "%s is %lld, expected at most %lld because %s is %lld", key,
-             static_cast<long long>(token), static_cast<long long>(V - 1), vocabulary, static_cast<long long>(V));
+    XF_CHECK(token < V, XF_ERROR_INVALID_ARGUMENT,
+             "%s is %" PRId64 ", expected at most %" PRId64 " because %s is %" PRId64, key, token, V - 1, vocabulary,
+             V);
 }
 
 // Parses a list such as "3,17". Returns the numbers in ascending order.
@@ -38,10 +37,10 @@ std::vector<int32_t> banned_tokens(const std::string &text) {
 }  // namespace
 
 SpecialTokens SpecialTokens::from(const Options &options, int64_t V, int64_t source_V) {
-    const auto token = [&](const char *key, int64_t otherwise) {
+    const auto token = [&](const char *key, int64_t otherwise) -> int32_t {
         const int64_t value = options.i64(key);
         check_token(key, value, V);
-        return static_cast<int32_t>(value >= 0 ? value : otherwise);
+        return value >= 0 ? value : otherwise;
     };
     SpecialTokens t{token("model.start_token", 0), token("model.end_token", 1), token("model.first_token", -1),
                     banned_tokens(options.str("model.banned_tokens"))};
@@ -86,27 +85,27 @@ ModelConfig ModelConfig::from(const Options &options) {
     c.pre_norm = norm.first;
     c.rms_norm = norm.second;
     c.embedding_norm = options.boolean("model.embedding_norm");
-    c.embedding_scale = options.boolean("model.embedding_scale") ? std::sqrt(static_cast<float>(c.D)) : 1.0f;
+    const float width = c.D;
+    c.embedding_scale = options.boolean("model.embedding_scale") ? std::sqrt(width) : 1;
     c.positions = options.choice<Positions>(
         "model.positions",
         {{"sinusoid", Positions::kSinusoid}, {"learned", Positions::kLearned}, {"fixed", Positions::kFixed}});
-    c.norm_epsilon = static_cast<float>(options.f64("model.norm_epsilon"));
+    c.norm_epsilon = options.f64("model.norm_epsilon");
     c.max_length = options.i64("model.max_length");
     c.window = options.i64("model.window");
-    c.seed = static_cast<uint64_t>(options.i64("model.seed"));
+    c.seed = options.i64("model.seed");
     XF_CHECK(c.V >= 4, XF_ERROR_INVALID_ARGUMENT,
-             "model.vocab_size is %lld, expected at least 4: set it or give a tokenizer", static_cast<long long>(c.V));
+             "model.vocab_size is %" PRId64 ", expected at least 4: set it or give a tokenizer", c.V);
     XF_CHECK(c.source_V == c.V || c.tie != Tie::kAll, XF_ERROR_INVALID_ARGUMENT,
-             "model.source_vocab_size is %lld and model.vocab_size %lld, expected equal sizes with model.tie=all",
-             static_cast<long long>(c.source_V), static_cast<long long>(c.V));
-    XF_CHECK(c.D % 2 == 0, XF_ERROR_INVALID_ARGUMENT, "model.d_model is %lld, expected an even number",
-             static_cast<long long>(c.D));
+             "model.source_vocab_size is %" PRId64 " and model.vocab_size %" PRId64
+             ", expected equal sizes with model.tie=all",
+             c.source_V, c.V);
+    XF_CHECK(c.D % 2 == 0, XF_ERROR_INVALID_ARGUMENT, "model.d_model is %" PRId64 ", expected an even number", c.D);
     XF_CHECK(c.H * (2 * c.d_k + c.d_v) <= (1 << 20), XF_ERROR_LIMIT,
-             "model.heads x (2 model.d_k + model.d_v) is %lld, expected at most 1048576",
-             static_cast<long long>(c.H * (2 * c.d_k + c.d_v)));
+             "model.heads x (2 model.d_k + model.d_v) is %" PRId64 ", expected at most 1048576",
+             c.H * (2 * c.d_k + c.d_v));
     XF_CHECK(c.max_length * c.D <= (int64_t{1} << 26), XF_ERROR_LIMIT,
-             "model.max_length x model.d_model is %lld, expected at most 67108864",
-             static_cast<long long>(c.max_length * c.D));
+             "model.max_length x model.d_model is %" PRId64 ", expected at most 67108864", c.max_length * c.D);
     c.tokens = SpecialTokens::from(options, c.V, c.source_V);
     c.languages = Languages(options, c.V, c.source_V);
     return c;

@@ -13,7 +13,7 @@
 namespace xf {
 
 enum class Positions { kSinusoid, kLearned, kFixed };  // kFixed: a table in the file that training does not change
-enum class Stack : uint32_t { kEncoder = 0, kDecoder = 1 };
+enum class Stack { kEncoder, kDecoder };
 enum class Tie { kAll, kDecoder, kNone };  // which of source embedding, target embedding, and output are shared
 
 struct SpecialTokens {
@@ -24,6 +24,44 @@ struct SpecialTokens {
     // Throws XF_ERROR_INVALID_ARGUMENT if the options contradict each other. V, source_V: the sizes of the
     // vocabularies.
     static SpecialTokens from(const Options &options, int64_t V, int64_t source_V);
+};
+
+// The special tokens around the ids of a text. Decoding and training use the same templates, so that a model receives
+// at decoding time what it was trained on.
+//
+//   source   [language] ids end [language]
+//   target   [first token] ids end [language that replaces the start symbol]
+//
+// A language token after the end of a target is not part of the text: PackedBatch uses it as the first input of the
+// decoder instead of the start symbol.
+struct TokenTemplate {
+    int32_t prefix = -1, end = 1, suffix = -1;  // -1: none
+
+    // Calls write(), which appends the ids of a text to *ids, and adds the special tokens. If write() appends nothing,
+    // returns false and appends nothing.
+    template <class Write>
+    bool append(std::vector<int32_t> *ids, Write write) const {
+        const size_t begin = ids->size();
+        if (prefix >= 0) ids->push_back(prefix);
+        const size_t text = ids->size();
+        write();
+        if (ids->size() == text) {
+            ids->resize(begin);
+            return false;
+        }
+        ids->push_back(end);
+        if (suffix >= 0) ids->push_back(suffix);
+        return true;
+    }
+};
+
+struct TokenTemplates {
+    TokenTemplate source, target;
+
+    TokenTemplates(const SpecialTokens &tokens, const Languages &languages, const LanguageTokens &language)
+        : source{languages.source_prefix(language), tokens.end, languages.source_suffix(language)},
+          target{languages.first_token(language) >= 0 ? languages.first_token(language) : tokens.first, tokens.end,
+                 languages.start_token(language)} {}
 };
 
 struct ModelConfig {
@@ -58,7 +96,10 @@ struct ModelConfig {
     bool ends(const int32_t *ids, int64_t n) const {
         return ids[n - 1] == tokens.end || (n > 1 && ids[n - 2] == tokens.end);
     }
-    float attention_scale() const { return 1.0f / std::sqrt(static_cast<float>(d_k)); }
+    float attention_scale() const {
+        const float width = d_k;
+        return 1 / std::sqrt(width);
+    }
     // The feed-forward sub-layer of the paper, whose first linear map includes the ReLU.
     bool plain_relu() const { return activation == XF_ACTIVATION_RELU && !gated; }
 

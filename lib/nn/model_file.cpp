@@ -19,8 +19,7 @@ std::vector<std::string> prefixes(const std::string &kind, const Options &option
 
 std::string shown(const std::vector<int64_t> &shape) {
     std::string text = "[";
-    for (const int64_t dimension : shape)
-        text += format(text.size() > 1 ? ", %lld" : "%lld", static_cast<long long>(dimension));
+    for (const int64_t dimension : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(dimension);
     return text + "]";
 }
 
@@ -83,8 +82,8 @@ ParameterTable ModelFile::read_header() {
         // Each layer has at least one tensor, so a file with fewer tensors is rejected before the table is allocated.
         const auto layers = options_.i64("model.encoder_layers") + options_.i64("model.decoder_layers");
         XF_CHECK(layers <= std::ssize(reader_.tensors()), XF_ERROR_CORRUPT,
-                 "'%s' has %zu tensors, expected at least one for each of %lld layers", path().c_str(),
-                 reader_.tensors().size(), static_cast<long long>(layers));
+                 "'%s' has %zu tensors, expected at least one for each of %" PRId64 " layers", path().c_str(),
+                 reader_.tensors().size(), layers);
         return ParameterTable(ModelConfig::from(options_));
     } catch (const Error &error) {
         if (error.status() != XF_ERROR_INVALID_ARGUMENT) throw;

@@ -51,9 +51,6 @@ uint32_t dtype_type(std::string_view dtype);
 // Writes and commits the file. Returns the checksum. `name` is that of the output, for messages.
 std::string save_model(Output *output, const std::string &name, const Model &model, Stream &stream,
                        const FileContents &contents, const std::vector<ExtraBlock> &blocks, const Call &call = Call());
-// The same to a path, which is replaced at once (core/atomic_file.h).
-std::string save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,
-                            const std::vector<ExtraBlock> &blocks, const Call &call = Call());
 
 // An open file whose header is consistent with its configuration. Does not allocate memory for parameters.
 class ModelFile {

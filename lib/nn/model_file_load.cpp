@@ -28,13 +28,14 @@ bool all_within(const float *values, int64_t count, float minimum) {
 
 bool all_finite(const uint16_t *halves, int64_t count, uint32_t type) {
     int16_t most = 0;  // magnitudes: infinity and NaN are the largest
-    for (int64_t i = 0; i < count; ++i) most = std::max(most, static_cast<int16_t>(halves[i] & 0x7FFF));
+    for (int64_t i = 0; i < count; ++i) {
+        const int16_t magnitude = halves[i] & 0x7FFF;
+        most = std::max(most, magnitude);
+    }
     return most < (type == XF_WEIGHTS_FP16 ? 0x7C00 : 0x7F80);
 }
 
-bool has_minus_128(const int8_t *q, int64_t count) {
-    return std::memchr(q, 0x80, static_cast<size_t>(count)) != nullptr;
-}
+bool has_minus_128(const int8_t *q, int64_t count) { return std::memchr(q, 0x80, count) != nullptr; }
 
 class Loader {
 public:
@@ -125,14 +126,13 @@ private:
             check_that(std::all_of(scales, scales + p.rows, is_valid_scale),
                        "a scale that is negative, not finite, or too large, expected 0 to 2.6e36");
         } else if (type_ == XF_WEIGHTS_INT8) {
-            check_that(!has_minus_128(static_cast<const int8_t *>(int8_->rows(p)), p.size()),
-                       "the value -128, expected -127 to 127");
+            check_that(!has_minus_128(int8_->rows(p), p.size()), "the value -128, expected -127 to 127");
         } else if (type_ == XF_WEIGHTS_NUM) {
             float *const direct = final_address();
             const float *const values = direct != nullptr ? direct : staging_.data();
             if (check(values, p.size()) && direct == nullptr) put(0, p.rows, values);
         } else if (is_final()) {
-            check_that(all_finite(static_cast<const uint16_t *>(model_.low_precision()->rows(p)), p.size(), type_),
+            check_that(all_finite(reinterpret_cast<const uint16_t *>(model_.low_precision()->rows(p)), p.size(), type_),
                        "a value that is not finite");
         } else {
             finish_halves(p);
@@ -209,8 +209,8 @@ void ModelFile::load(const Model &model, Stream &stream, const std::vector<Extra
     loader.finish(call);
     model.parameters_written(stream);
     stream.sync();
-    model.context().log(XF_LOG_INFO, "file", "loaded the %s '%s', %llu bytes", kind().c_str(), path().c_str(),
-                        static_cast<unsigned long long>(bytes()));
+    model.context().log(XF_LOG_INFO, "file", "loaded the %s '%s', %" PRIu64 " bytes", kind().c_str(), path().c_str(),
+                        bytes());
 }
 
 }  // namespace xf

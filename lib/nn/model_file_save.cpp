@@ -3,21 +3,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
-#include "core/atomic_file.h"
 #include "nn/model_file.h"
 
 namespace xf {
 namespace {
 
-// Copies a range of bytes of the elements that make(first, count, elements) produces. The range may begin and end
-// within an element.
+// Adds a tensor whose elements make(first, count, elements) produces. The writer requests ranges of bytes, which may
+// begin and end within an element.
 template <class T, class Make>
-void copy_range(uint64_t offset, void *dst, size_t bytes, const Make &make) {
-    const auto first = static_cast<int64_t>(offset / sizeof(T));
-    const auto end = static_cast<int64_t>((offset + bytes + sizeof(T) - 1) / sizeof(T));
-    std::vector<T> elements(end - first);
-    make(first, end - first, elements.data());
-    std::memcpy(dst, reinterpret_cast<const char *>(elements.data()) + offset % sizeof(T), bytes);
+void add_elements(SafetensorsWriter *writer, const std::string &name, const char *dtype, std::vector<int64_t> shape,
+                  Make make) {
+    writer->add(name, dtype, std::move(shape), [make](uint64_t offset, void *dst, size_t bytes) {
+        const int64_t first = offset / sizeof(T), end = (offset + bytes + sizeof(T) - 1) / sizeof(T);
+        std::vector<T> elements(end - first);
+        make(first, end - first, elements.data());
+        std::memcpy(dst, reinterpret_cast<const char *>(elements.data()) + offset % sizeof(T), bytes);
+    });
 }
 
 // A file that cannot be loaded must not replace one that can.
@@ -52,20 +53,16 @@ void add_floats(SafetensorsWriter *writer, Stream *stream, const std::string &na
 
 void add_fp32(SafetensorsWriter *writer, Stream *stream, const Model &model, const Parameter &p) {
     if (model.low_precision() == nullptr) return add_floats(writer, stream, p.name, p, model.params() + p.offset);
-    writer->add(p.name, "F32", tensor_shape(p), [stream, &model, &p](uint64_t offset, void *dst, size_t bytes) {
-        copy_range<float>(offset, dst, bytes, [&](int64_t first, int64_t count, float *values) {
-            model.read(*stream, p, first, count, values);
-        });
-    });
+    add_elements<float>(
+        writer, p.name, "F32", tensor_shape(p),
+        [=, &model, &p](int64_t first, int64_t count, float *dst) { model.read(*stream, p, first, count, dst); });
 }
 
 void add_half(SafetensorsWriter *writer, Stream *stream, const Model &model, const Parameter &p, uint32_t type) {
-    const char *const dtype = tensor_dtype(type);
-    writer->add(p.name, dtype, tensor_shape(p), [stream, &model, &p, type](uint64_t offset, void *dst, size_t bytes) {
-        copy_range<uint16_t>(offset, dst, bytes, [&](int64_t first, int64_t count, uint16_t *halves) {
-            for (const float value : read(model, stream, p, first, count)) *halves++ = to_half(p, type, value);
-        });
-    });
+    const auto make = [=, &model, &p](int64_t first, int64_t count, uint16_t *halves) {
+        for (const float value : read(model, stream, p, first, count)) *halves++ = to_half(p, type, value);
+    };
+    add_elements<uint16_t>(writer, p.name, tensor_dtype(type), tensor_shape(p), make);
 }
 
 // Adds a matrix and its scales. Those of an int8 model are copied; others are quantized on request.
@@ -87,16 +84,14 @@ void add_int8(SafetensorsWriter *writer, Stream *stream, const Model &model, con
         }
     };
     writer->add(p.name, "I8", tensor_shape(p), [make, &p](uint64_t offset, void *dst, size_t bytes) {
-        const auto begin = static_cast<int64_t>(offset), end = static_cast<int64_t>(offset + bytes);
+        const int64_t begin = offset, end = offset + bytes;
         const int64_t first = begin / p.columns, last = (end + p.columns - 1) / p.columns;
         std::vector<int8_t> rows((last - first) * p.columns);
         make(first, last - first, rows.data(), nullptr);
         std::memcpy(dst, rows.data() + (begin - first * p.columns), bytes);
     });
-    writer->add(scale_name(p), "F32", {p.rows}, [make](uint64_t offset, void *dst, size_t bytes) {
-        copy_range<float>(offset, dst, bytes,
-                          [&](int64_t first, int64_t count, float *scales) { make(first, count, nullptr, scales); });
-    });
+    add_elements<float>(writer, scale_name(p), "F32", {p.rows},
+                        [make](int64_t first, int64_t count, float *scales) { make(first, count, nullptr, scales); });
 }
 
 SafetensorsWriter make_writer(const Model &model, Stream *stream, const FileContents &contents,
@@ -134,12 +129,6 @@ std::string save_model(Output *output, const std::string &name, const Model &mod
     output->commit();
     model.context().log(XF_LOG_INFO, "file", "saved the %s '%s'", contents.kind.c_str(), name.c_str());
     return digest;
-}
-
-std::string save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,
-                            const std::vector<ExtraBlock> &blocks, const Call &call) {
-    AtomicFile file(path);
-    return save_model(&file, path, model, stream, contents, blocks, call);
 }
 
 }  // namespace xf

@@ -1,10 +1,7 @@
-// See packed_batch.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/packed_batch.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <numeric>
 
@@ -25,21 +22,21 @@ void check_side(const char *side, int64_t sentences, const int32_t *ids, const i
                 int64_t max_length) {
     XF_CHECK(ids != nullptr && offsets != nullptr, XF_ERROR_INVALID_ARGUMENT, "the batch's %s ids or offsets are NULL",
              side);
-    XF_CHECK(offsets[0] == 0, XF_ERROR_INVALID_ARGUMENT, "the first %s offset is %lld, expected 0", side,
-             static_cast<long long>(offsets[0]));
+    XF_CHECK(offsets[0] == 0, XF_ERROR_INVALID_ARGUMENT, "the first %s offset is %" PRId64 ", expected 0", side,
+             offsets[0]);
     for (int64_t b = 0; b < sentences; ++b) {
         const int64_t length = std::max<int64_t>(offsets[b + 1], -1) - offsets[b];  // cannot overflow
-        XF_CHECK(length >= 1, XF_ERROR_INVALID_ARGUMENT, "%s sentence %lld has %lld tokens, expected at least 1", side,
-                 static_cast<long long>(b), static_cast<long long>(length));
+        XF_CHECK(length >= 1, XF_ERROR_INVALID_ARGUMENT,
+                 "%s sentence %" PRId64 " has %" PRId64 " tokens, expected at least 1", side, b, length);
         XF_CHECK(length <= max_length, XF_ERROR_OUT_OF_RANGE,
-                 "%s sentence %lld has %lld tokens, expected at most model.max_length %lld", side,
-                 static_cast<long long>(b), static_cast<long long>(length), static_cast<long long>(max_length));
+                 "%s sentence %" PRId64 " has %" PRId64 " tokens, expected at most model.max_length %" PRId64, side, b,
+                 length, max_length);
     }
-    XF_CHECK(offsets[sentences] <= INT32_MAX, XF_ERROR_LIMIT, "the batch has %lld %s tokens; the maximum is 2^31 - 1",
-             static_cast<long long>(offsets[sentences]), side);
+    XF_CHECK(offsets[sentences] <= INT32_MAX, XF_ERROR_LIMIT,
+             "the batch has %" PRId64 " %s tokens; the maximum is 2^31 - 1", offsets[sentences], side);
     for (int64_t i = 0; i < offsets[sentences]; ++i)
-        XF_CHECK(ids[i] >= 0 && ids[i] < V, XF_ERROR_OUT_OF_RANGE, "%s id %d at %lld, expected 0 to %lld", side, ids[i],
-                 static_cast<long long>(i), static_cast<long long>(V - 1));
+        XF_CHECK(ids[i] >= 0 && ids[i] < V, XF_ERROR_OUT_OF_RANGE, "%s id %d at %" PRId64 ", expected 0 to %" PRId64,
+                 side, ids[i], i, V - 1);
 }
 
 // The first input of the decoder: the last token of the target if that is a language token that the model expects
@@ -52,7 +49,7 @@ void check_ends(const char *side, int64_t sentences, const int32_t *ids, const i
                 const ModelConfig &config) {
     for (int64_t b = 0; b < sentences; ++b)
         XF_CHECK(config.ends(ids + offsets[b], offsets[b + 1] - offsets[b]), XF_ERROR_INVALID_ARGUMENT,
-                 "%s sentence %lld ends with token %d, expected the end symbol %d", side, static_cast<long long>(b),
+                 "%s sentence %" PRId64 " ends with token %d, expected the end symbol %d", side, b,
                  ids[offsets[b + 1] - 1], config.tokens.end);
 }
 
@@ -68,15 +65,16 @@ void check_target(const xf_batch &batch, const ModelConfig &config) {
 }
 
 int64_t drop_stride(int64_t longest) {
-    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(longest, 8))));
+    const uint64_t least = std::max<int64_t>(longest, 8);
+    return std::bit_ceil(least);
 }
 
 void PackedBatch::HostSide::unpack(std::span<const int64_t> indices, const int32_t *from, const int64_t *offsets) {
     for (std::vector<int32_t> *values : {&ids, &positions, &begin, &length}) values->clear();
     max_length = 0;
     for (const int64_t b : indices) {
-        const auto tokens = static_cast<int32_t>(offsets[b + 1] - offsets[b]);
-        begin.push_back(static_cast<int32_t>(ids.size()));
+        const int32_t tokens = offsets[b + 1] - offsets[b];
+        begin.push_back(ids.size());
         length.push_back(tokens);
         max_length = std::max<int64_t>(max_length, tokens);
         ids.insert(ids.end(), from + offsets[b], from + offsets[b + 1]);
@@ -87,8 +85,8 @@ void PackedBatch::HostSide::unpack(std::span<const int64_t> indices, const int32
 void PackedBatch::HostSide::pad(int64_t rows, int64_t count, int64_t max_tokens) {
     while (std::ssize(begin) < count) {
         const int64_t at = std::ssize(ids);
-        const auto tokens = static_cast<int32_t>(std::min(rows - at, max_tokens));
-        begin.push_back(static_cast<int32_t>(at));
+        const int32_t tokens = std::min(rows - at, max_tokens);
+        begin.push_back(at);
         length.push_back(tokens);
         ids.resize(at + tokens, 0);
         for (int32_t i = 0; i < tokens; ++i) positions.push_back(i);
@@ -109,20 +107,20 @@ void PackedBatch::HostGroups::group(const std::vector<int32_t> &keys, int64_t co
     starts.clear();
     for (int64_t key = 0; key < limit; ++key) {
         if (next[key + 1] > 0) {
-            ids.push_back(static_cast<int32_t>(key));
+            ids.push_back(key);
             starts.push_back(next[key]);
         }
         next[key + 1] += next[key];
     }
-    starts.push_back(static_cast<int32_t>(count));
+    starts.push_back(count);
     order.resize(count);
-    for (int64_t i = 0; i < count; ++i) order[next[keys[i]]++] = static_cast<int32_t>(i);
+    for (int32_t i = 0; i < count; ++i) order[next[keys[i]]++] = i;
 }
 
 void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch &batch, Sides sides, bool groups,
                        StepTime time) {
-    XF_CHECK(batch.sentences >= 1, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences, expected at least 1",
-             static_cast<long long>(batch.sentences));
+    XF_CHECK(batch.sentences >= 1, XF_ERROR_INVALID_ARGUMENT,
+             "the batch has %" PRId64 " sentences, expected at least 1", batch.sentences);
     check_source(batch, config);
     if (sides == Sides::kBoth) check_target(batch, config);
     all_.resize(batch.sentences);
@@ -148,7 +146,7 @@ void PackedBatch::pack(Stream &stream, const ModelConfig &config, const xf_batch
     if (pad) pad_sides(config);
 
     staging_.clear();
-    when_at_ = staging_.add(std::array{static_cast<int32_t>(time.step), static_cast<int32_t>(time.batch)});
+    when_at_ = staging_.add(2, [&](int64_t i) { return i == 0 ? time.step : time.batch; });
     stage(source_, config, config.source_V, groups, pad, &src, &src_at_);
     if (has_target_) {
         targets_at_ = staging_.add(tgt.rows, [&](int64_t i) { return i < tgt.tokens ? target_.ids[i] : -1; });

@@ -27,38 +27,38 @@ constexpr int64_t aligned(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign
 
 double uniform(uint32_t bits) { return (bits + 0.5) * (1.0 / 4294967296.0); }
 
-void fill_uniform(uint64_t seed, uint32_t tensor, double bound, int64_t count, float *dst) {
+// Calls number(random words, j) for element 4i + j of dst with the words of block i.
+template <class Number>
+void fill_random(uint64_t seed, uint32_t tensor, int64_t count, float *dst, const Number &number) {
     for (int64_t i = 0; i < count; i += 4) {
-        const auto block = static_cast<uint64_t>(i / 4);
-        const Philox r =
-            philox(seed, static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), tensor, kInitStream);
-        for (int64_t j = 0; j < 4 && i + j < count; ++j)
-            dst[i + j] = static_cast<float>((2 * uniform(r.word[j]) - 1) * bound);
+        const uint32_t low = i / 4, high = i / 4 >> 32;
+        const Philox r = philox(seed, low, high, tensor, kInitStream);
+        for (int64_t j = 0; j < 4 && i + j < count; ++j) dst[i + j] = number(r.word, j);
     }
 }
 
+void fill_uniform(uint64_t seed, uint32_t tensor, double bound, int64_t count, float *dst) {
+    fill_random(seed, tensor, count, dst,
+                [&](const auto &word, int64_t j) { return (2 * uniform(word[j]) - 1) * bound; });
+}
+
 void fill_normal(uint64_t seed, uint32_t tensor, double deviation, int64_t count, float *dst) {
-    for (int64_t i = 0; i < count; i += 4) {
-        const auto block = static_cast<uint64_t>(i / 4);
-        const Philox r =
-            philox(seed, static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), tensor, kInitStream);
-        for (int64_t j = 0; j < 4 && i + j < count; ++j) {  // Box and Muller 1958
-            const double radius = std::sqrt(-2 * std::log(uniform(r.word[j & 2])));
-            const double angle = kTwoPi * uniform(r.word[(j & 2) + 1]);
-            dst[i + j] = static_cast<float>(deviation * radius * ((j & 1) ? std::sin(angle) : std::cos(angle)));
-        }
-    }
+    fill_random(seed, tensor, count, dst, [&](const auto &word, int64_t j) {  // Box and Muller 1958
+        const double radius = std::sqrt(-2 * std::log(uniform(word[j & 2])));
+        const double angle = kTwoPi * uniform(word[(j & 2) + 1]);
+        return deviation * radius * ((j & 1) ? std::sin(angle) : std::cos(angle));
+    });
 }
 
 }  // namespace
 
 void fill_sinusoids(int64_t first, int64_t rows, int64_t D, float *table) {
     for (int64_t i = 0; i < D; i += 2) {
-        const double rate = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(D));
+        const double rate = std::pow(10000.0, -1.0 * i / D);
         for (int64_t row = 0; row < rows; ++row) {
-            const double angle = static_cast<double>(first + row) * rate;
-            table[row * D + i] = static_cast<float>(std::sin(angle));
-            table[row * D + i + 1] = static_cast<float>(std::cos(angle));
+            const double angle = (first + row) * rate;
+            table[row * D + i] = std::sin(angle);
+            table[row * D + i + 1] = std::cos(angle);
         }
     }
 }
@@ -67,7 +67,7 @@ int64_t ParameterTable::add(std::string name, int64_t rows, int64_t columns, boo
     if (!adjacent) total = aligned(total);
     const int64_t offset = total;
     XF_CHECK(rows <= kMaxTotal / columns && total <= kMaxTotal - rows * columns - kAlign, XF_ERROR_LIMIT,
-             "the model would have more than %lld parameters", static_cast<long long>(kMaxTotal));
+             "the model would have more than %" PRId64 " parameters", kMaxTotal);
     list.push_back({std::move(name), rows, columns, vector, init, offset});
     total += rows * columns;
     return offset;
@@ -151,32 +151,31 @@ ParameterTable::ParameterTable(const ModelConfig &c) {
     // Sinusoids are not stored in files: without a limit, a small file could request any amount of memory.
     XF_CHECK(c.positions != Positions::kSinusoid || c.max_length * c.D <= std::max(total, kMinPositionLimit),
              XF_ERROR_LIMIT,
-             "model.max_length %lld requires %lld position values, expected at most %lld: the number of parameters, or "
+             "model.max_length %" PRId64 " requires %" PRId64 " position values, expected at most %" PRId64
+             ": the number of parameters, or "
              "4194304",
-             static_cast<long long>(c.max_length), static_cast<long long>(c.max_length * c.D),
-             static_cast<long long>(std::max(total, kMinPositionLimit)));
+             c.max_length, c.max_length * c.D, std::max(total, kMinPositionLimit));
 }
 
 void ParameterTable::initialize(uint64_t seed, float *block) const {
     std::fill_n(block, total, 0.0f);  // including the padding
-    for (size_t i = 0; i < list.size(); ++i) {
-        const Parameter &p = list[i];
+    for (uint32_t tensor = 0; tensor < list.size(); ++tensor) {
+        const Parameter &p = list[tensor];
         float *dst = block + p.offset;
-        const auto tensor = static_cast<uint32_t>(i);
         switch (p.init) {
             case Init::kZero:
                 break;
             case Init::kOne:
-                for (int64_t j = 0; j < p.size(); ++j) dst[j] = 1;
+                std::fill_n(dst, p.size(), 1.0f);
                 break;
             case Init::kGlorot:
-                fill_uniform(seed, tensor, std::sqrt(6.0 / static_cast<double>(p.rows + p.columns)), p.size(), dst);
+                fill_uniform(seed, tensor, std::sqrt(6.0 / (p.rows + p.columns)), p.size(), dst);
                 break;
             case Init::kSinusoid:
                 fill_sinusoids(0, p.rows, p.columns, dst);
                 break;
             case Init::kEmbedding:
-                fill_normal(seed, tensor, 1 / std::sqrt(static_cast<double>(p.columns)), p.size(), dst);
+                fill_normal(seed, tensor, 1 / std::sqrt(p.columns), p.size(), dst);
                 break;
         }
     }

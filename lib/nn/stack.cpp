@@ -1,5 +1,3 @@
-// See stack.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/stack.h"
 
@@ -41,22 +39,6 @@ Flow embed_fwd(const Pass &pass, Stack stack, const Tokens &tokens, const StackA
     return flow;
 }
 
-// The gradient of the input of a norm from that of its output, in place.
-void normalize_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const NormActivations &acts, Num diff) {
-    xf_add_norm_bwd args{};
-    args.M = rows;
-    args.D = pass.config().D;
-    args.diff_dst = diff;
-    args.sum = acts.sum;
-    args.stats = acts.stats;
-    args.weights = pass.param(norm.weights);
-    args.diff_residual = diff;
-    args.diff_weights = pass.grad(norm.weights);
-    args.diff_bias = pass.grad(norm.bias);
-    args.rms = pass.config().rms_norm;
-    pass.stream.run(args);
-}
-
 void embed_bwd(const Pass &pass, Stack stack, const PackedSide &side, const StackActivations &acts, DiffFlow *flow) {
     const ModelConfig &c = pass.config();
     const StackOffsets &at = pass.model.table().stack(stack);
@@ -65,7 +47,10 @@ void embed_bwd(const Pass &pass, Stack stack, const PackedSide &side, const Stac
         boundary_bwd(pass, at.layers[0].self.norm, side.rows, acts.first_norm, 0, flow, nullptr, nullptr);
         diff = flow->residual;
     }
-    if (c.embedding_norm) normalize_bwd(pass, at.embedding_norm, side.rows, acts.embedding_norm, diff);
+    if (c.embedding_norm) {
+        DiffFlow in_place{diff, diff, true};
+        boundary_bwd(pass, at.embedding_norm, side.rows, acts.embedding_norm, 0, &in_place, nullptr, nullptr);
+    }
     const auto scatter = [&](const PackedSide::Groups &groups, int64_t table, float scale) {
         xf_embed_bwd args{};
         args.groups = groups.count;
@@ -93,21 +78,20 @@ Num stack_fwd(const Pass &pass, Stack stack, const Tokens &tokens, Attention *at
     Flow flow = embed_fwd(pass, stack, tokens, acts);
     for (size_t i = 0; i < offsets.layers.size(); ++i) {
         if (!decoder) pass.call.check_deadline();  // the steps of a search end it with a partial result instead
-        const auto index = static_cast<int64_t>(i);
         const LayerOffsets &at = offsets.layers[i];
         const LayerActivations &layer = acts.layers[i];
-        const auto site = [&](uint32_t sub, bool inside) { return sublayer_site(stack, index, sub, inside); };
+        const auto site = [&](uint32_t sub, bool inside) { return sublayer_site(stack, i, sub, inside); };
         const auto boundary = [&](const NormOffsets &lower, const NormOffsets &upper, const NormActivations &norm,
                                   uint32_t sub) {
             flow = boundary_fwd(pass, boundary_norm(pass, lower, upper), rows, flow, norm.sum, norm, site(sub, false));
         };
         linear_fwd(pass, rows, c.qkv_columns(), c.D, flow.input, at.self.q, at.self.q_bias, layer.self.qkv);
-        attention->self(pass, index, site(0, true), layer.self);
+        attention->self(pass, i, site(0, true), layer.self);
         linear_fwd(pass, rows, c.D, c.v_columns(), layer.self.context, at.self.o, at.self.o_bias, layer.self.norm.sum);
         boundary(at.self.norm, decoder ? at.cross.norm : at.ff.norm, layer.self.norm, 0);
         if (decoder) {
             linear_fwd(pass, rows, c.q_columns(), c.D, flow.input, at.cross.q, at.cross.q_bias, layer.cross.qkv);
-            attention->cross(pass, index, site(1, true), layer.cross);
+            attention->cross(pass, i, site(1, true), layer.cross);
             linear_fwd(pass, rows, c.D, c.v_columns(), layer.cross.context, at.cross.o, at.cross.o_bias,
                        layer.cross.norm.sum);
             boundary(at.cross.norm, at.ff.norm, layer.cross.norm, 1);
@@ -128,9 +112,7 @@ void stack_bwd(const Pass &pass, Stack stack, const PackedAttention &attention, 
     for (size_t i = offsets.layers.size(); i-- > 0;) {
         const LayerOffsets &at = offsets.layers[i];
         const LayerActivations &layer = acts.layers[i];
-        const auto site = [&](uint32_t sub, bool inside) {
-            return sublayer_site(stack, static_cast<int64_t>(i), sub, inside);
-        };
+        const auto site = [&](uint32_t sub, bool inside) { return sublayer_site(stack, i, sub, inside); };
         const auto boundary = [&](const NormOffsets &lower, const NormOffsets &upper, const NormActivations &norm,
                                   uint32_t sub, int64_t output_bias) {
             boundary_bwd(pass, boundary_norm(pass, lower, upper), rows, norm, site(sub, false), &flow, diff_out,

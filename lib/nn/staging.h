@@ -28,7 +28,7 @@ public:
     template <class Value>
     size_t add(int64_t count, const Value &value) {
         const size_t offset = host_.size();
-        for (int64_t i = 0; i < count; ++i) host_.push_back(static_cast<int32_t>(value(i)));
+        for (int64_t i = 0; i < count; ++i) host_.push_back(value(i));
         align();
         return offset;
     }
@@ -45,7 +45,7 @@ public:
         std::swap(host_, from->host_);
     }
 
-    int32_t *at(size_t offset) const { return device_.ints() + offset; }
+    int32_t *at(size_t offset) const { return device_.as<int32_t>() + offset; }
     const int32_t *host(size_t offset) const { return host_.data() + offset; }
     const void *device_memory() const { return device_.data(); }
 

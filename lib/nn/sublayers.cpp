@@ -1,15 +1,14 @@
-// See sublayers.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/sublayers.h"
 
 namespace xf {
 namespace {
 
-// The gradients of the weights and the bias of dst = src weights^T + bias. bias kAbsent: the map has no bias, or the
-// operation that writes diff_dst computes its gradient.
-void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, Num src, int64_t weights,
-                        int64_t bias) {
+// The gradients of dst = src weights^T + bias: of the weights, of the bias, and of src, which is added if accumulate is
+// set. bias kAbsent: the map has no bias, or the operation that writes diff_dst computes its gradient. relu_dst: the
+// output of a ReLU that is src; diff_relu_bias: the gradient of the bias before it.
+void linear_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, Num src, int64_t weights, int64_t bias,
+                Num diff_src, bool accumulate, Num relu_dst = nullptr, float *diff_relu_bias = nullptr) {
     xf_linear_bwd_weights args{};
     args.M = M;
     args.N = N;
@@ -21,23 +20,19 @@ void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num d
     args.diff_weights = pass.grad(weights);
     args.diff_bias = pass.grad(bias);
     pass.stream.run(args);
-}
-
-void linear_data_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, int64_t weights, Num diff_src,
-                     bool accumulate, Num relu_dst = nullptr, float *diff_relu_bias = nullptr) {
-    xf_linear_bwd_data args{};
-    args.M = M;
-    args.N = N;
-    args.K = K;
-    args.diff_dst = diff_dst;
-    args.ld_diff_dst = N;
-    args.weights = pass.weights(weights);
-    args.relu_dst = relu_dst;
-    args.diff_relu_bias = diff_relu_bias;
-    args.diff_src = diff_src;
-    args.ld_diff_src = K;
-    args.accumulate = accumulate;
-    pass.stream.run(args);
+    xf_linear_bwd_data data{};
+    data.M = M;
+    data.N = N;
+    data.K = K;
+    data.diff_dst = diff_dst;
+    data.ld_diff_dst = N;
+    data.weights = pass.weights(weights);
+    data.relu_dst = relu_dst;
+    data.diff_relu_bias = diff_relu_bias;
+    data.diff_src = diff_src;
+    data.ld_diff_src = K;
+    data.accumulate = accumulate;
+    pass.stream.run(data);
 }
 
 // The arguments that self-attention and cross-attention share.
@@ -63,14 +58,6 @@ xf_attention attention_arguments(const Pass &pass, int64_t B, const PackedSide &
     args.drop_stride = drop_stride(keys.max_length);
     args.dropout = pass.drop_attention(dropout_site);
     return args;
-}
-
-// The gradient of the output projection W_O and of its input.
-void output_bwd(const Pass &pass, const AttentionOffsets &at, int64_t rows, const AttentionActivations &acts,
-                const BackwardScratch &scratch) {
-    const ModelConfig &c = pass.config();
-    linear_weights_bwd(pass, rows, c.D, c.v_columns(), scratch.diff_out, acts.context, at.o, kAbsent);
-    linear_data_bwd(pass, rows, c.D, c.v_columns(), scratch.diff_out, at.o, scratch.diff_context, false);
 }
 
 }  // namespace
@@ -154,12 +141,13 @@ xf_attention PackedAttention::self_arguments(const Pass &pass, uint32_t site, co
     return args;
 }
 
-xf_attention PackedAttention::cross_arguments(const Pass &pass, uint32_t site, const AttentionActivations &acts) const {
+xf_attention cross_arguments(const Pass &pass, int64_t B, const PackedSide &queries, const PackedSide &keys, Num kv,
+                             uint32_t dropout_site, const AttentionActivations &acts) {
     const ModelConfig &c = pass.config();
-    xf_attention args = attention_arguments(pass, batch_.B, batch_.tgt, batch_.src, site, acts);
+    xf_attention args = attention_arguments(pass, B, queries, keys, dropout_site, acts);
     args.ld_q = c.q_columns();
-    args.k = acts.kv;
-    args.v = acts.kv + c.q_columns();
+    args.k = kv;
+    args.v = kv + c.q_columns();
     args.ld_k = args.ld_v = c.kv_columns();
     return args;
 }
@@ -170,7 +158,7 @@ void PackedAttention::self(const Pass &pass, int64_t, uint32_t dropout_site, con
 
 void PackedAttention::cross(const Pass &pass, int64_t layer, uint32_t dropout_site, const AttentionActivations &acts) {
     cross_kv_fwd(pass, pass.model.table().decoder.layers[layer].cross, batch_.src.rows, memory_, acts.kv);
-    pass.stream.run(cross_arguments(pass, dropout_site, acts));
+    pass.stream.run(cross_arguments(pass, batch_.B, batch_.tgt, batch_.src, acts.kv, dropout_site, acts));
 }
 
 void PackedAttention::self_bwd(const Pass &pass, const AttentionOffsets &at, uint32_t dropout_site, Num src,
@@ -178,7 +166,8 @@ void PackedAttention::self_bwd(const Pass &pass, const AttentionOffsets &at, uin
                                bool accumulate) const {
     const ModelConfig &c = pass.config();
     const int64_t rows = side().rows;
-    output_bwd(pass, at, rows, acts, scratch);
+    linear_bwd(pass, rows, c.D, c.v_columns(), scratch.diff_out, acts.context, at.o, kAbsent, scratch.diff_context,
+               false);
     xf_attention_bwd args{};
     args.fwd = self_arguments(pass, dropout_site, acts);
     args.diff_dst = scratch.diff_context;
@@ -188,8 +177,7 @@ void PackedAttention::self_bwd(const Pass &pass, const AttentionOffsets &at, uin
     args.diff_v = scratch.wide + 2 * c.q_columns();
     args.ld_diff_q = args.ld_diff_k = args.ld_diff_v = c.qkv_columns();
     pass.stream.run(args);
-    linear_weights_bwd(pass, rows, c.qkv_columns(), c.D, scratch.wide, src, at.q, at.q_bias);
-    linear_data_bwd(pass, rows, c.qkv_columns(), c.D, scratch.wide, at.q, diff_src, accumulate);
+    linear_bwd(pass, rows, c.qkv_columns(), c.D, scratch.wide, src, at.q, at.q_bias, diff_src, accumulate);
 }
 
 void PackedAttention::cross_bwd(const Pass &pass, const AttentionOffsets &at, uint32_t dropout_site, Num src,
@@ -197,9 +185,9 @@ void PackedAttention::cross_bwd(const Pass &pass, const AttentionOffsets &at, ui
                                 bool accumulate, Num diff_memory, bool accumulate_memory) const {
     const ModelConfig &c = pass.config();
     const int64_t T = batch_.tgt.rows, S = batch_.src.rows;
-    output_bwd(pass, at, T, acts, scratch);
+    linear_bwd(pass, T, c.D, c.v_columns(), scratch.diff_out, acts.context, at.o, kAbsent, scratch.diff_context, false);
     xf_attention_bwd args{};
-    args.fwd = cross_arguments(pass, dropout_site, acts);
+    args.fwd = cross_arguments(pass, batch_.B, batch_.tgt, batch_.src, acts.kv, dropout_site, acts);
     args.diff_dst = scratch.diff_context;
     args.ld_diff_dst = c.v_columns();
     args.diff_q = scratch.wide;
@@ -208,10 +196,8 @@ void PackedAttention::cross_bwd(const Pass &pass, const AttentionOffsets &at, ui
     args.diff_v = scratch.diff_kv + c.q_columns();
     args.ld_diff_k = args.ld_diff_v = c.kv_columns();
     pass.stream.run(args);
-    linear_weights_bwd(pass, T, c.q_columns(), c.D, scratch.wide, src, at.q, at.q_bias);
-    linear_data_bwd(pass, T, c.q_columns(), c.D, scratch.wide, at.q, diff_src, accumulate);
-    linear_weights_bwd(pass, S, c.kv_columns(), c.D, scratch.diff_kv, memory_, at.k, at.k_bias);
-    linear_data_bwd(pass, S, c.kv_columns(), c.D, scratch.diff_kv, at.k, diff_memory, accumulate_memory);
+    linear_bwd(pass, T, c.q_columns(), c.D, scratch.wide, src, at.q, at.q_bias, diff_src, accumulate);
+    linear_bwd(pass, S, c.kv_columns(), c.D, scratch.diff_kv, memory_, at.k, at.k_bias, diff_memory, accumulate_memory);
 }
 
 void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, uint32_t dropout_site, Num src,
@@ -239,9 +225,8 @@ void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t ro
                       bool accumulate) {
     const ModelConfig &c = pass.config();
     const bool fused = acts.inner == nullptr;
-    linear_weights_bwd(pass, rows, c.D, c.F, scratch.diff_out, acts.hidden, at.out_weights, kAbsent);
-    linear_data_bwd(pass, rows, c.D, c.F, scratch.diff_out, at.out_weights, scratch.wide, false,
-                    fused ? acts.hidden : Num(), fused ? pass.grad(at.in_bias) : nullptr);
+    linear_bwd(pass, rows, c.D, c.F, scratch.diff_out, acts.hidden, at.out_weights, kAbsent, scratch.wide, false,
+               fused ? acts.hidden : Num(), fused ? pass.grad(at.in_bias) : nullptr);
     if (!fused) {
         xf_activation_bwd args{};
         args.M = rows;
@@ -256,8 +241,7 @@ void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t ro
         pass.stream.run(args);
     }
     const Num diff = fused ? scratch.wide : scratch.diff_inner;
-    linear_weights_bwd(pass, rows, c.inner_columns(), c.D, diff, src, at.in_weights, kAbsent);
-    linear_data_bwd(pass, rows, c.inner_columns(), c.D, diff, at.in_weights, diff_src, accumulate);
+    linear_bwd(pass, rows, c.inner_columns(), c.D, diff, src, at.in_weights, kAbsent, diff_src, accumulate);
 }
 
 }  // namespace xf

@@ -57,9 +57,9 @@ public:
 
 private:
     int64_t sinusoids() const {
-        return c_.positions != Positions::kSinusoid ? 0 : c_.max_length * c_.D * int64_t{number_bytes(XF_FP32)};
+        return c_.positions != Positions::kSinusoid ? 0 : c_.max_length * c_.D * number_bytes(XF_FP32);
     }
-    int64_t block() const { return table_.total * int64_t{number_bytes(XF_FP32)}; }
+    int64_t block() const { return table_.total * number_bytes(XF_FP32); }
 
     // Ids, positions, and groups by id.
     static int64_t batch(int64_t tokens) { return tokens * 8 * int64_t{sizeof(int32_t)}; }
@@ -83,7 +83,7 @@ private:
         constexpr int64_t kPacked = 768;
         const bool bf16 = context_.dtype() == XF_BF16;
         const bool half = bf16 || weights_type_ == XF_WEIGHTS_BF16 || weights_type_ == XF_WEIGHTS_FP16;
-        const auto fp32 = int64_t{number_bytes(XF_FP32)};
+        const int64_t fp32 = number_bytes(XF_FP32);
         const int64_t workers = context_.pool().workers(), held = std::min(rows, kRows);
         const int64_t lists = std::min(kMaxLists, workers * held * (2 * beam + 8) * 2 * fp32);
         const int64_t largest = std::max(source, rows), packed = std::min(largest, kPacked);
@@ -96,7 +96,7 @@ private:
     // if gradients have another type, the gathered gradients of rows (docs/ops/loss.md), and the memory of the matrix
     // library and of uploads.
     int64_t training_scratch(int64_t rows) const {
-        const auto fp32 = int64_t{number_bytes(XF_FP32)};
+        const int64_t fp32 = number_bytes(XF_FP32);
         const bool bf16 = context_.dtype() == XF_BF16;
         if (context_.device().host_memory()) {
             constexpr int64_t kChunk = 1024, kPanels = int64_t{16} << 20, kTallest = 256, kDepth = 512;
@@ -111,7 +111,7 @@ private:
         }
         constexpr int64_t kChunk = int64_t{10} << 20, kGathered = 10240, kWidth = 40960, kLibrary = int64_t{64} << 20;
         int64_t gathered = (bf16 ? kGathered : kGathered / 2) * std::min(c_.V, kWidth);
-        gathered = std::min(gathered, rows * c_.V) * int64_t(number_bytes(context_.dtype()));
+        gathered = std::min(gathered, rows * c_.V) * number_bytes(context_.dtype());
         const int64_t scratch = (bf16 ? std::min(kChunk, rows * c_.V) * fp32 : 0) + gathered;
         return scratch + scratch / 8 + kLibrary;  // allocations grow by up to an eighth
     }
@@ -134,19 +134,19 @@ int64_t step_of(const ModelFile &file) {
 
 }  // namespace
 
-ModelSummary summarize(const ModelFile &file, Context &context, const Options &options) {
+xf_model_summary summarize(const ModelFile &file, Context &context, const Options &options) {
     const MemoryEstimate memory(file, context, options.text("model.weights"));
-    ModelSummary s{};
+    xf_model_summary s{};
     for (const Parameter &p : file.table().list) s.parameters += p.size();
     s.vocab_size = file.options().i64("model.vocab_size");
-    s.file_bytes = int64_t(file.bytes());
+    s.file_bytes = file.bytes();
     const int64_t longest = std::min(options.i64("data.max_tokens"), file.options().i64("model.max_length"));
     s.decode_bytes = memory.decoding(options.i64("decode.batch_sentences"), longest, options.i64("decode.beam"));
     s.train_bytes = memory.training(options.i64("data.batch_tokens"), options.f64("train.ema") > 0,
                                     options.f64("train.activation_dropout") > 0);
     s.step = step_of(file);
     s.has_tokenizer = !file.contents().tokenizer.empty();
-    s.weights_type = file.weights_type();
+    s.weights = public_type(file.weights_type());
     return s;
 }
 

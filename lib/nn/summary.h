@@ -7,22 +7,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "nn/model_file.h"
+#include "xformer/model.h"
 
 namespace xf {
 
-struct ModelSummary {
-    int64_t parameters, vocab_size, file_bytes;
-    int64_t decode_bytes, train_bytes;
-    int64_t step;  // -1 if the file is not a checkpoint
-    bool has_tokenizer;
-    uint32_t weights_type;  // of the matrices, XF_WEIGHTS_...
-};
-
 // options: the groups "decode.", "data.", and "train.".
-ModelSummary summarize(const ModelFile &file, Context &context, const Options &options);
+xf_model_summary summarize(const ModelFile &file, Context &context, const Options &options);
 
 }  // namespace xf

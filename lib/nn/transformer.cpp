@@ -1,14 +1,7 @@
-// See transformer.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/transformer.h"
 
 namespace xf {
-namespace {
-
-Tokens tokens_of(const PackedSide &side) { return {side.rows, side.ids, side.positions}; }
-
-}  // namespace
 
 void TransformerActivations::plan(const ModelConfig &c, PassKind kind, int64_t S, int64_t T, Arena *arena) {
     plan_stack(c, Stack::kEncoder, kind, S, 0, arena, &encoder);
@@ -22,10 +15,7 @@ void TransformerActivations::plan(const ModelConfig &c, PassKind kind, int64_t S
     scratch = plan_backward(c, kind, S, T, arena);
 }
 
-void Transformer::prepare(const PackedBatch &batch, Mode mode, bool decoder) {
-    const PassKind kind = mode == Mode::kInfer  ? PassKind::kInference
-                          : activation_dropout_ ? PassKind::kInnerDropout
-                                                : PassKind::kTraining;
+void Transformer::prepare(const PackedBatch &batch, PassKind kind, bool decoder) {
     const int64_t S = batch.src.rows, T = decoder ? batch.tgt.rows : 0;
     Arena dry(model_.dtype());
     acts_.plan(model_.config(), kind, S, T, &dry);
@@ -36,12 +26,14 @@ void Transformer::prepare(const PackedBatch &batch, Mode mode, bool decoder) {
 
 Num Transformer::encode(const Pass &pass, const PackedBatch &batch) {
     PackedAttention attention(batch, Stack::kEncoder);
-    return memory_ = stack_fwd(pass, Stack::kEncoder, tokens_of(batch.src), &attention, acts_.encoder);
+    return memory_ = stack_fwd(pass, Stack::kEncoder, {batch.src.rows, batch.src.ids, batch.src.positions}, &attention,
+                               acts_.encoder);
 }
 
 Num Transformer::decode(const Pass &pass, const PackedBatch &batch) {
     PackedAttention attention(batch, Stack::kDecoder, memory_);
-    return output_ = stack_fwd(pass, Stack::kDecoder, tokens_of(batch.tgt), &attention, acts_.decoder);
+    return output_ = stack_fwd(pass, Stack::kDecoder, {batch.tgt.rows, batch.tgt.ids, batch.tgt.positions}, &attention,
+                               acts_.decoder);
 }
 
 void Transformer::loss(const Pass &pass, const PackedBatch &batch, float smoothing, bool uniform) {

@@ -20,15 +20,10 @@ struct TransformerActivations {
 
 class Transformer {
 public:
-    // kTrain keeps the activations of all layers for the backward pass; kInfer shares memory between layers.
-    enum class Mode { kTrain, kInfer };
-
-    // activation_dropout: training passes may apply dropout after the activation of the feed-forward sub-layers.
-    Transformer(const Model &model, Stream &stream, bool activation_dropout = false)
-        : model_(model), stream_(stream), activation_dropout_(activation_dropout) {}
+    Transformer(const Model &model, Stream &stream) : model_(model), stream_(stream) {}
 
     // Allocates the memory for the passes over a batch. Must be called before them. decoder false: only encode() runs.
-    void prepare(const PackedBatch &batch, Mode mode, bool decoder);
+    void prepare(const PackedBatch &batch, PassKind kind, bool decoder);
 
     // Returns the encoder's output [S, D], the "memory" of cross-attention. Valid until the next prepare().
     Num encode(const Pass &pass, const PackedBatch &batch);
@@ -39,7 +34,7 @@ public:
     void loss(const Pass &pass, const PackedBatch &batch, float smoothing, bool uniform);
     const float *token_loss() const { return acts_.token_loss; }
     const float *token_nll() const { return acts_.token_nll; }
-    // The activations of the last passes. kInfer: only those of the last layer are valid.
+    // The activations of the last passes. kInference: only those of the last layer are valid.
     const StackActivations &activations(Stack stack) const {
         return stack == Stack::kEncoder ? acts_.encoder : acts_.decoder;
     }
@@ -53,7 +48,6 @@ private:
     const Model &model_;
     Stream &stream_;
     Buffer workspace_;
-    const bool activation_dropout_;
     TransformerActivations acts_;
     Num memory_, output_;
 };

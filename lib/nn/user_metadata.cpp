@@ -1,5 +1,3 @@
-// See user_metadata.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/user_metadata.h"
 

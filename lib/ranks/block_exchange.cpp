@@ -1,12 +1,9 @@
-// See block_exchange.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "ranks/block_exchange.h"
 
 #include <algorithm>
 
 #include "core/hash.h"
-#include "ranks/parallel.h"
 
 namespace xf {
 namespace {
@@ -36,7 +33,7 @@ BlockExchange::BlockExchange(const std::shared_ptr<Context> &context, int64_t to
     for (Messages *messages : {&sends_, &receives_}) messages->reserve(ranks());
     destinations_.reserve(ranks());
     if (context->transport() != nullptr && ranks() > 1)
-        transport_ = std::make_unique<DeviceTransport>(*context->transport(), *communicator_, context->comm_timeout());
+        transport_ = std::make_unique<DeviceTransport>(*context->transport(), communicator_, context->comm_timeout());
 }
 
 void BlockExchange::connect(Stream &stream) {
@@ -51,7 +48,7 @@ void BlockExchange::reserve_staging(size_t bytes) {
 
 void BlockExchange::exchange(Stream &stream, Messages *sends, Messages *receives) {
     if (connected_) return transport_->exchange(stream, *sends, *receives);
-    if (direct_) return communicator_->exchange(*sends, *receives);
+    if (direct_) return communicator_.exchange(*sends, *receives);
     char *staging = staging_.data();
     destinations_.clear();
     for (Communicator::Message &message : *sends) {
@@ -64,7 +61,7 @@ void BlockExchange::exchange(Stream &stream, Messages *sends, Messages *receives
         message.data = staging;
         staging += message.size;
     }
-    communicator_->exchange(*sends, *receives);
+    communicator_.exchange(*sends, *receives);
     for (size_t i = 0; i < receives->size(); ++i)
         stream.upload(destinations_[i], (*receives)[i].data, (*receives)[i].size);
 }
@@ -109,25 +106,19 @@ void BlockExchange::all_gather(Stream &stream, const float *slice, float *block,
     }
     float *const packed = direct_ ? scratch : host_block();
     stream.download(packed + own.begin, slice, bytes_of(own.count()));
-    if (ranks() > 1) communicator_->all_gather(packed, slice_bytes_);
+    communicator_.all_gather(packed, slice_bytes_);
     unpack(stream, block, packed, true);
 }
 
 void BlockExchange::gather(Stream &stream, const float *slice, float *block, float *scratch) {
     const Range own = slices_.slice(rank());
     float *const packed = direct_ ? scratch : host_block();
-    const float *source = slice;
-    if (!direct_) {
-        stream.download(packed + own.begin, slice, bytes_of(own.count()));
-        source = packed + own.begin;
-    }
-    communicator_->gather(0, source, packed, slice_bytes_);
+    stream.download(packed + own.begin, slice, bytes_of(own.count()));
+    communicator_.gather(0, packed, slice_bytes_);
     if (rank() == 0) unpack(stream, block, packed, true);
 }
 
-void BlockExchange::all_gather_chunks(double *values) {
-    if (ranks() > 1) communicator_->all_gather(values, chunk_bytes_);
-}
+void BlockExchange::all_gather_chunks(double *values) { communicator_.all_gather(values, chunk_bytes_); }
 
 float *BlockExchange::host_block() {
     if (host_block_.empty()) host_block_.resize(slices_.total());

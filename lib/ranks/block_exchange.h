@@ -22,11 +22,11 @@ class BlockExchange {
 public:
     using Messages = std::vector<Communicator::Message>;
 
-    // total: elements of a block. Without a communicator the context is the only rank.
+    // total: elements of a block.
     BlockExchange(const std::shared_ptr<Context> &context, int64_t total);
 
-    int rank() const { return communicator_ != nullptr ? communicator_->rank() : 0; }
-    int ranks() const { return communicator_ != nullptr ? communicator_->size() : 1; }
+    int rank() const { return communicator_.rank(); }
+    int ranks() const { return communicator_.size(); }
     const Slices &slices() const { return slices_; }
     BlockMath &math() { return math_; }
 
@@ -60,7 +60,7 @@ private:
 
     std::shared_ptr<Heap> heap_;  // also keeps the context alive
     ThreadPool &pool_;
-    Communicator *communicator_;
+    Communicator &communicator_;
     BlockMath math_;
     std::unique_ptr<DeviceTransport> transport_;  // null: not requested
     bool connected_ = false;

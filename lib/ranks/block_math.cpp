@@ -1,12 +1,9 @@
-// See block_math.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "ranks/block_math.h"
 
 #include <algorithm>
 
 #include "core/half.h"
-#include "ranks/parallel.h"
 
 namespace xf {
 namespace {
@@ -83,7 +80,7 @@ void BlockMath::chunk_squares(Stream &stream, const float *src, int64_t count, i
         });
     const size_t bytes = chunks * sizeof(double);
     sums_.reserve(stream.device(), bytes);
-    stream.run(xf_chunk_squares{count, chunk, src, static_cast<double *>(sums_.data())});
+    stream.run(xf_chunk_squares{count, chunk, src, sums_.as<double>()});
     stream.download(dst, sums_.data(), bytes);
 }
 

@@ -12,6 +12,13 @@
 
 namespace xf {
 
+// Runs task(i) for each i in [0, count).
+template <class Task>
+void parallel_for(ThreadPool &pool, int64_t count, Task task) {
+    pool.run(
+        count, [](void *arg, int64_t i, int32_t) { (*static_cast<Task *>(arg))(i); }, &task);
+}
+
 class BlockMath {
 public:
     // Throws XF_ERROR_UNSUPPORTED if the backend does not have the operations.

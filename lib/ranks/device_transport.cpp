@@ -1,5 +1,3 @@
-// See device_transport.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "ranks/device_transport.h"
 
@@ -128,7 +126,7 @@ void DeviceTransport::exchange(Stream &stream, std::span<const Communicator::Mes
     for (const auto &message : sends) sends_.push_back({message.rank, 0, message.data, message.size});
     for (const auto &message : receives) receives_.push_back({message.rank, 0, message.data, message.size});
     const auto deadline = after(timeout_);
-    auto *const sent = static_cast<uint64_t *>(fingerprints_.data()), *const received = sent + communicator_.size();
+    auto *const sent = fingerprints_.as<uint64_t>(), *const received = sent + communicator_.size();
     bool started = false, enqueued = false;
     char reason[sizeof(xf_error::message)] = "";
     add_fingerprints(stream, sends, sent);

@@ -1,5 +1,3 @@
-// See rank_group.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "ranks/rank_group.h"
 
@@ -29,7 +27,7 @@ Message message_at(const char *messages, size_t bytes, int rank) {
 
 }  // namespace
 
-RankGroup::RankGroup(Communicator *communicator, int64_t shards_per_rank)
+RankGroup::RankGroup(Communicator &communicator, int64_t shards_per_rank)
     : communicator_(communicator), shards_per_rank_(shards_per_rank) {
     // One rank exchanges nothing. Its number of shards may come from a file, so no memory depends on it here.
     if (size() > 1) messages_.reserve(std::max({report_bytes(), sizeof(TraitMessage), sizeof(TextMessage)}) * size());
@@ -46,7 +44,7 @@ void RankGroup::compare(const DeferredError &own, const Traits &traits) {
     for (size_t i = 0; i < traits.size(); ++i) mine.hashes[i] = traits[i].hash;
     char *const all = clear_messages(sizeof mine);
     std::memcpy(all + sizeof mine * rank(), &mine, sizeof mine);
-    if (size() > 1) communicator_->exchange_status(all, sizeof mine);
+    communicator_.exchange_status(all, sizeof mine);
     own.rethrow();
     const auto hash_of = [&](int r, size_t i) { return message_at<TraitMessage>(all, sizeof mine, r).hashes[i]; };
     for (size_t i = 0; i < traits.size(); ++i) {
@@ -68,7 +66,7 @@ ShardStats RankGroup::exchange_reports(const StepReport &report, const std::vect
     char *const all = clear_messages(bytes), *const mine = all + bytes * rank();
     std::memcpy(mine, &report, sizeof report);
     if (!own_stats.empty()) std::memcpy(mine + sizeof report, own_stats.data(), own_stats.size() * sizeof(ShardStats));
-    if (size() > 1) communicator_->exchange_status(all, bytes);
+    communicator_.exchange_status(all, bytes);
     ShardStats sum;
     for (int r = 0; r < size(); ++r) {
         const auto other = message_at<StepReport>(all, bytes, r);
@@ -77,9 +75,8 @@ ShardStats RankGroup::exchange_reports(const StepReport &report, const std::vect
         if (report.status.status != XF_OK) continue;
         const auto check_equal = [&](const char *what, int64_t found, int64_t own) {
             XF_CHECK(found == own, XF_ERROR_DESYNC,
-                     "rank %d has %s %lld, rank %d has %lld, expected the same on all "
-                     "ranks",
-                     r, what, static_cast<long long>(found), rank(), static_cast<long long>(own));
+                     "rank %d has %s %" PRId64 ", rank %d has %" PRId64 ", expected the same on all ranks", r, what,
+                     found, rank(), own);
         };
         check_equal("step", other.step, report.step);
         check_equal("batches per shard", other.batches_per_shard, report.batches_per_shard);
@@ -94,14 +91,14 @@ void RankGroup::exchange_status(const DeferredError &own, std::string *text) {
     if (text != nullptr) std::snprintf(mine.text, sizeof mine.text, "%s", text->c_str());
     char *const all = clear_messages(sizeof mine);
     std::memcpy(all + sizeof mine * rank(), &mine, sizeof mine);
-    if (size() > 1) communicator_->exchange_status(all, sizeof mine);
+    communicator_.exchange_status(all, sizeof mine);
     own.rethrow();
     std::memcpy(&mine, all, sizeof mine);
     if (text != nullptr) text->assign(mine.text, strnlen(mine.text, kMaxText));
 }
 
 void RankGroup::abort(const char *reason) noexcept {
-    if (size() > 1) communicator_->abort("rank %d failed: %s", rank(), reason);
+    if (size() > 1) communicator_.abort("rank %d failed: %s", rank(), reason);
 }
 
 }  // namespace xf

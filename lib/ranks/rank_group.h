@@ -1,8 +1,6 @@
 // Control messages between the ranks of a training job: the comparison of replicas, the report of a step, and the
 // status of a call.
 //
-// Without a communicator there is one rank, and each exchange returns its own values.
-//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,11 +36,10 @@ struct StepReport {
 
 class RankGroup {
 public:
-    // communicator: null for one rank.
-    RankGroup(Communicator *communicator, int64_t shards_per_rank);
+    RankGroup(Communicator &communicator, int64_t shards_per_rank);
 
-    int rank() const { return communicator_ != nullptr ? communicator_->rank() : 0; }
-    int size() const { return communicator_ != nullptr ? communicator_->size() : 1; }
+    int rank() const { return communicator_.rank(); }
+    int size() const { return communicator_.size(); }
 
     // A property that must be the same on all ranks. difference: names it in "rank 1 has <difference> than rank 0".
     struct Trait {
@@ -71,7 +68,7 @@ private:
     size_t report_bytes() const { return sizeof(StepReport) + shards_per_rank_ * sizeof(ShardStats); }
     char *clear_messages(size_t bytes);
 
-    Communicator *communicator_;
+    Communicator &communicator_;
     int64_t shards_per_rank_;
     std::vector<char> messages_;  // one per rank; has memory for the largest kind
 };

@@ -1,5 +1,3 @@
-// See shard_sums.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "ranks/shard_sums.h"
 
@@ -21,8 +19,7 @@ ShardSums::ShardSums(Context &context, BlockExchange &exchange, int64_t shards, 
       bf16_(bf16),
       count_(shards > 0 ? shards : exchange.ranks()) {
     XF_CHECK(count_ % exchange.ranks() == 0, XF_ERROR_INVALID_ARGUMENT,
-             "train.shards is %lld, expected a multiple of the %d ranks", static_cast<long long>(count_),
-             exchange.ranks());
+             "train.shards is %" PRId64 ", expected a multiple of the %d ranks", count_, exchange.ranks());
     chunk_squares_.resize(slices_.chunks());
     for (auto *messages : {&sends_, &receives_}) messages->reserve(exchange.ranks());
     // One rank may fail to allocate later: no other rank waits for it. Its number of shards may come from a file.
@@ -101,7 +98,7 @@ void ShardSums::exchange_bucket(Stream &stream, int64_t bucket) {
     const int64_t longest = slices_.longest_segment();
     for (size_t round = 0; round < plan_->rounds; ++round) {
         sends_.clear(), receives_.clear();
-        char *out = static_cast<char *>(outgoing_.data()), *in = static_cast<char *>(incoming_.data());
+        char *out = outgoing_.as<char>(), *in = incoming_.as<char>();
         // Calls receive(r, segment) for each rank r that sends a node in this round; segment: its place in received_.
         const auto for_each_sender = [&](const auto &receive) {
             int64_t first = 0;
@@ -116,17 +113,21 @@ void ShardSums::exchange_bucket(Stream &stream, int64_t bucket) {
             const Range segment = slices_.segment(bucket, r);
             if (r == rank || round >= nodes_.size() || segment.count() == 0) continue;
             float *const sum = nodes_[round].sum + segment.begin;
-            if (bf16) math_.to_bf16(stream, out, sum, segment.count());
-            sends_.push_back({r, bf16 ? static_cast<void *>(out) : sum, bytes(segment)});
-            if (bf16) out += bf16_bytes_of(longest);
+            Communicator::Message message{r, sum, bytes(segment)};
+            if (bf16) {
+                math_.to_bf16(stream, out, sum, segment.count());
+                message.data = std::exchange(out, out + bf16_bytes_of(longest));
+            }
+            sends_.push_back(message);
         }
         for_each_sender([&](int r, float *segment) {
-            receives_.push_back({r, bf16 ? static_cast<void *>(in) : segment, bytes(own)});
-            if (bf16) in += bf16_bytes_of(longest);
+            Communicator::Message message{r, segment, bytes(own)};
+            if (bf16) message.data = std::exchange(in, in + bf16_bytes_of(longest));
+            receives_.push_back(message);
         });
         exchange_.exchange(stream, &sends_, &receives_);
         if (!bf16) continue;
-        in = static_cast<char *>(incoming_.data());
+        in = incoming_.as<char>();
         for_each_sender([&](int, float *segment) {
             math_.from_bf16(stream, segment, in, own.count());
             in += bf16_bytes_of(longest);

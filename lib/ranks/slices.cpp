@@ -1,5 +1,3 @@
-// See slices.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "ranks/slices.h"
 

@@ -1,5 +1,3 @@
-// See average.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/average.h"
 
@@ -12,15 +10,13 @@ namespace {
 
 constexpr int64_t kChunk = 1 << 16;  // parameters that are copied from a device at a time
 
-// Throws if the model options differ. name: of the other model or file.
-void check_same_model(const Options &first, const std::string &first_name, const Options &other,
-                      const std::string &name) {
+void check_same_model(const Options &first, const std::string &first_name, const ModelFile &other) {
     for (size_t i = 0; i < option_count(); ++i) {
         const std::string key = option(i).key;
         if (!key.starts_with("model.")) continue;
-        XF_CHECK(other.text(key) == first.text(key), XF_ERROR_INVALID_ARGUMENT,
-                 "%s has %s %s, %s has %s, expected the same configuration", first_name.c_str(), key.c_str(),
-                 first.text(key).c_str(), name.c_str(), other.text(key).c_str());
+        XF_CHECK(other.options().text(key) == first.text(key), XF_ERROR_INVALID_ARGUMENT,
+                 "'%s' has %s %s, '%s' has %s, expected the same configuration", first_name.c_str(), key.c_str(),
+                 first.text(key).c_str(), other.path().c_str(), other.options().text(key).c_str());
     }
 }
 
@@ -32,14 +28,14 @@ std::shared_ptr<Model> average_files(const std::shared_ptr<Context> &context, si
     std::string first;
     std::shared_ptr<Model> model;
     std::unique_ptr<HeapBlock> block;
+    double *all_sums = nullptr;  // of block
     Stream stream(context->device());
     std::vector<float> chunk;
     // Calls use(sums, parameters) for each chunk of the parameters.
     const auto for_each_chunk = [&](const auto &use) {
-        auto *const sums = static_cast<double *>(block->data());
         for (int64_t at = 0; at < model->table().total; at += kChunk) {
             chunk.resize(std::min(kChunk, model->table().total - at));
-            use(sums + at, model->params() + at);
+            use(all_sums + at, model->params() + at);
         }
     };
     for (size_t f = 0; f < count; ++f) {
@@ -50,9 +46,10 @@ std::shared_ptr<Model> average_files(const std::shared_ptr<Context> &context, si
             *tokenizer = file.contents().tokenizer;
             const size_t numbers = model->table().total;
             block = std::make_unique<HeapBlock>(&context->heap(), numbers * sizeof(double), "sums of parameters");
-            std::fill_n(static_cast<double *>(block->data()), numbers, 0.0);
+            all_sums = static_cast<double *>(block->data());
+            std::fill_n(all_sums, numbers, 0.0);
         }
-        check_same_model(model->options(), "'" + first + "'", file.options(), "'" + file.path() + "'");
+        check_same_model(model->options(), first, file);
         XF_CHECK(file.contents().tokenizer == *tokenizer, XF_ERROR_INVALID_ARGUMENT,
                  "'%s' and '%s' have different tokenizers", first.c_str(), file.path().c_str());
         file.load(*model, stream, {}, call);

@@ -1,5 +1,3 @@
-// See batch_gradient.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/batch_gradient.h"
 
@@ -15,9 +13,8 @@ double sum(const std::vector<float> &values) {
 
 }  // namespace
 
-BatchGradient::BatchGradient(Model &model, Stream &stream, const TrainConfig &config)
-    : model_(model), stream_(stream), config_(config), network_(model, stream, config.activation_dropout > 0) {
-    if (gated()) verdict_ = Buffer(stream.device(), sizeof(DeviceVerdict));
+BatchGradient::BatchGradient(const TrainPart &part) : TrainPart(part), network_(model_, stream_) {
+    if (gated()) verdict_ = Buffer(stream_.device(), sizeof(DeviceVerdict));
 }
 
 void BatchGradient::load(const xf_batch &batch, StepTime time) {
@@ -39,7 +36,8 @@ void BatchGradient::prefetch(const Batcher &batcher, StepTime time) noexcept {
 }
 
 ShardStats BatchGradient::run(float *grads, const Call &call, bool wait) {
-    network_.prepare(batch_, Transformer::Mode::kTrain, true);
+    const PassKind kind = config_.activation_dropout > 0 ? PassKind::kInnerDropout : PassKind::kTraining;
+    network_.prepare(batch_, kind, true);
     Pass pass{model_, stream_, call};
     pass.grads = grads;
     pass.dropout = {config_.dropout, config_.attention_dropout, config_.activation_dropout, config_.seed, batch_.when};
@@ -63,7 +61,7 @@ ShardStats BatchGradient::run(float *grads, const Call &call, bool wait) {
 
 void BatchGradient::read_losses(ShardStats *stats, bool wait) {
     if (gated()) {
-        auto *const sums = static_cast<double *>(verdict_.data());
+        auto *const sums = verdict_.as<double>();
         const bool adds = time_.batch != 0;
         stream_.run(xf_sum_losses{batch_.tgt.tokens, network_.token_loss(), network_.token_nll(), sums, adds});
         if (!wait) return;

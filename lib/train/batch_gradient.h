@@ -23,13 +23,13 @@ struct DeviceVerdict {
     double batch_loss, batch_nll, loss, nll, squares, open, scale;
 };
 
-class BatchGradient {
+class BatchGradient : private TrainPart {
 public:
-    BatchGradient(Model &model, Stream &stream, const TrainConfig &config);
+    explicit BatchGradient(const TrainPart &part);
 
     bool gated() const { return stream_.device().ops().gate != nullptr; }
     // The sums of this step in device memory, if gated().
-    DeviceVerdict *verdict() const { return static_cast<DeviceVerdict *>(verdict_.data()); }
+    DeviceVerdict *verdict() const { return verdict_.as<DeviceVerdict>(); }
 
     // Loads a batch. time: part of the dropout key.
     void load(const xf_batch &batch, StepTime time);
@@ -50,9 +50,6 @@ private:
         auto operator<=>(const PassKey &) const = default;
     };
 
-    Model &model_;
-    Stream &stream_;
-    const TrainConfig &config_;
     Transformer network_;
     PackedBatch batch_;
     StepTime time_;

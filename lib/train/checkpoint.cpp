@@ -1,12 +1,9 @@
-// See checkpoint.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/checkpoint.h"
 
 #include <optional>
 #include <string_view>
 
-#include "core/atomic_file.h"
 #include "core/safetensors_header.h"
 
 namespace xf {
@@ -31,20 +28,14 @@ void warn_of_other_device(Context &context, const ModelFile &file) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(Model &model, Stream &stream, const TrainConfig &config, const Options &options,
-                       Optimizer &optimizer, GradientSum &sum, RankProtocol *ranks)
-    : model_(model),
-      stream_(stream),
-      config_(config),
-      options_(options),
-      optimizer_(optimizer),
-      sum_(sum),
-      ranks_(ranks) {}
+Checkpoint::Checkpoint(const TrainPart &part, const Options &options, Optimizer &optimizer, GradientSum &sum,
+                       RankProtocol *ranks)
+    : TrainPart(part), options_(options), optimizer_(optimizer), sum_(sum), ranks_(ranks) {}
 
 // The tensors of a checkpoint besides the parameters.
-std::vector<ExtraBlock> Checkpoint::tensors(float *m, float *v, float *average) const {
-    std::vector<ExtraBlock> list = {{"adam.m.", m}, {"adam.v.", v, 0.0f}};
-    if (config_.ema > 0) list.push_back({"ema.", average});
+std::vector<ExtraBlock> Checkpoint::tensors(const State &state) const {
+    std::vector<ExtraBlock> list = {{"adam.m.", state.m}, {"adam.v.", state.v, 0.0f}};
+    if (config_.ema > 0) list.push_back({"ema.", state.average});
     return list;
 }
 
@@ -61,99 +52,87 @@ FileContents Checkpoint::contents(const std::string &tokenizer, const DataPositi
     return contents;
 }
 
-Checkpoint::Blocks Checkpoint::allocate_blocks() const {
+Checkpoint::Blocks Checkpoint::allocate_blocks(bool average) const {
     if (ranks_ == nullptr) return {};
     const auto block = [&] { return Buffer(stream_.device(), model_.table().total * sizeof(float)); };
-    return {block(), block(), config_.ema > 0 ? block() : Buffer()};
+    return {block(), block(), average ? block() : Buffer()};
 }
 
-CheckpointTarget CheckpointTarget::file(const std::string &path) {
-    return {path, path, [path](const Write &write) {
-                AtomicFile output(path);
-                write(&output);
-            }};
+void Checkpoint::exchange_status(const DeferredError &own, std::string *text) {
+    if (ranks_ != nullptr)
+        ranks_->group().exchange_status(own, text);
+    else
+        own.rethrow();
 }
 
 void Checkpoint::save(const CheckpointTarget &target, const std::string &tokenizer, const DataPosition &position,
                       DeferredError *own, const Call &call) {
-    if (ranks_ != nullptr) return save_collective(target, tokenizer, position, own, call);
-    own->rethrow();
-    save_local(target, tokenizer, position, call);
-}
-
-void Checkpoint::save_local(const CheckpointTarget &target, const std::string &tokenizer, const DataPosition &position,
-                            const Call &call) {
-    float *const average = optimizer_.has_average() ? optimizer_.average() : model_.params();
-    const auto state = tensors(optimizer_.m(), optimizer_.v(), average);
-    std::string path = target.path, digest;  // copied first: nothing may fail after the file is written
-    target.save([&](Output *output) {
-        digest = save_model(output, target.name, model_, stream_, contents(tokenizer, position), state, call);
+    const bool writes = ranks_ == nullptr || ranks_->group().rank() == 0, has_average = optimizer_.has_average();
+    FileContents file_contents;
+    Blocks blocks;
+    std::string path, digest;
+    own->run([&] {  // all allocations: nothing may fail on one rank only, or after the file is written
+        file_contents = contents(tokenizer, position);
+        path = target.path;
+        digest.reserve(RankGroup::kMaxText);
+        if (ranks_ != nullptr) ranks_->exchange().reserve_host_block();
+        if (writes) blocks = allocate_blocks(has_average);
     });
+    State state{optimizer_.m(), optimizer_.v(), has_average ? optimizer_.average() : model_.params()};
+    if (ranks_ != nullptr)
+        gather(own, blocks, &state);
+    else
+        own->rethrow();
+    DeferredError writing;
+    writing.run([&] {
+        if (!writes) return;
+        target.save([&](Output *output) {
+            digest = save_model(output, target.name, model_, stream_, file_contents, tensors(state), call);
+        });
+    });
+    exchange_status(writing, &digest);
     if (!path.empty()) path_.swap(path), digest_.swap(digest);
 }
 
-void Checkpoint::save_collective(const CheckpointTarget &target, const std::string &tokenizer,
-                                 const DataPosition &position, DeferredError *own, const Call &call) {
-    RankGroup &group = ranks_->group();
-    BlockExchange &exchange = ranks_->exchange();
-    const bool writes = group.rank() == 0, has_average = config_.ema > 0 && optimizer_.has_average();
-    FileContents file_contents;
-    Blocks blocks;
-    std::string saved_path, digest;
-    own->run([&] {
-        file_contents = contents(tokenizer, position);
-        saved_path = target.path;
-        digest.reserve(RankGroup::kMaxText);
-        exchange.reserve_host_block();
-        if (!writes) return;
-        const size_t bytes = model_.table().total * sizeof(float);
-        for (Buffer *block : {&blocks.m, &blocks.v}) *block = Buffer(stream_.device(), bytes);
-        if (has_average) blocks.average = Buffer(stream_.device(), bytes);
-    });
+// Collects the slices of all ranks on rank 0, in blocks, and sets *state to them.
+void Checkpoint::gather(DeferredError *own, const Blocks &blocks, State *state) {
     // May compare the ranks: a file with slices of ranks at different steps would be of no run.
     ranks_->begin(Collective::kSave, own);
     float *const scratch = sum_.scratch();
     ranks_->run_exchange([&] {
-        exchange.gather(stream_, optimizer_.m(), blocks.m.floats(), scratch);
-        exchange.gather(stream_, optimizer_.v(), blocks.v.floats(), scratch);
-        if (has_average) exchange.gather(stream_, optimizer_.average(), blocks.average.floats(), scratch);
+        const auto gather_block = [&](const Buffer &block, float **slice) {
+            ranks_->exchange().gather(stream_, *slice, block.floats(), scratch);
+            *slice = block.floats();
+        };
+        gather_block(blocks.m, &state->m);
+        gather_block(blocks.v, &state->v);
+        if (optimizer_.has_average()) gather_block(blocks.average, &state->average);
     });
-    DeferredError writing;
-    writing.run([&] {
-        if (!writes) return;
-        float *const average = has_average ? blocks.average.floats() : model_.params();
-        const auto state = tensors(blocks.m.floats(), blocks.v.floats(), average);
-        target.save([&](Output *output) {
-            digest = save_model(output, target.name, model_, stream_, file_contents, state, call);
-        });
-    });
-    group.exchange_status(writing, &digest);
-    if (!saved_path.empty()) path_.swap(saved_path), digest_.swap(digest);
 }
 
 void Checkpoint::load(const ModelFile &file, const Blocks &blocks, const Call &call) {
     const int64_t step = read_count(file, "step");
     optimizer_.begin_load(file.path().c_str());
     if (ranks_ != nullptr) {
-        float *const m = blocks.m.floats(), *const v = blocks.v.floats(), *const average = blocks.average.floats();
-        file.load(model_, stream_, tensors(m, v, average), call);
-        optimizer_.load_slices(m, v, average);
+        const State state{blocks.m.floats(), blocks.v.floats(), blocks.average.floats()};
+        file.load(model_, stream_, tensors(state), call);
+        optimizer_.load_slices(state.m, state.v, state.average);
         stream_.sync();
         ranks_->require_comparison();
     } else {
-        file.load(model_, stream_, tensors(optimizer_.m(), optimizer_.v(), optimizer_.average()), call);
+        file.load(model_, stream_, tensors({optimizer_.m(), optimizer_.v(), optimizer_.average()}), call);
     }
     optimizer_.end_load(step);
 }
 
 void Checkpoint::resume(const ModelFile &file, const Call &call) {
-    load(file, allocate_blocks(), call);
+    load(file, allocate_blocks(config_.ema > 0), call);
     path_ = file.is_path() ? file.path() : std::string();
     digest_ = file.require(kDigestKey);
     Context &context = model_.context();
     warn_of_other_device(context, file);
-    context.log(XF_LOG_INFO, "train", "resumed from '%s' after step %lld", file.path().c_str(),
-                static_cast<long long>(optimizer_.steps_done()));
+    context.log(XF_LOG_INFO, "train", "resumed from '%s' after step %" PRId64, file.path().c_str(),
+                optimizer_.steps_done());
 }
 
 // The current state is kept until the file has proved to be the one that was saved.
@@ -163,29 +142,21 @@ void Checkpoint::verify(const ModelFile &file) const {
     file.verify();
 }
 
-// Loading cannot be cancelled: an incomplete state would be lost.
+// Loading cannot be cancelled: an incomplete state would be lost. Either all ranks return, or none does, as far as
+// errors occur before the file is read. An error while it is read is an error on all ranks.
 void Checkpoint::roll_back() {
-    if (ranks_ != nullptr) return roll_back_collective();
-    const ModelFile file(path_);
-    verify(file);
-    load(file, {}, Call());
-}
-
-// Either all ranks return, or none does, as far as errors occur before the file is read. An error while it is read is
-// an error on all ranks.
-void Checkpoint::roll_back_collective() {
     std::optional<ModelFile> file;
     Blocks blocks;
     DeferredError own, loading;
     own.run([&] {
         file.emplace(path_);
         verify(*file);
-        blocks = allocate_blocks();
+        blocks = allocate_blocks(config_.ema > 0);
     });
-    ranks_->group().exchange_status(own, nullptr);
-    ranks_->require_comparison();
+    exchange_status(own, nullptr);
+    if (ranks_ != nullptr) ranks_->require_comparison();
     loading.run([&] { load(*file, blocks, Call()); });
-    ranks_->group().exchange_status(loading, nullptr);
+    exchange_status(loading, nullptr);
 }
 
 }  // namespace xf

@@ -26,16 +26,14 @@ struct CheckpointTarget {
     std::string name;                              // for messages
     std::string path;                              // empty if it is not a file name: the trainer cannot return to it
     std::function<void(const Write &write)> save;  // opens the destination and calls write, which also commits
-
-    static CheckpointTarget file(const std::string &path);
 };
 
-class Checkpoint {
+class Checkpoint : private TrainPart {
 public:
     // options: of the trainer. sum: its block of gradients is scratch memory while ranks exchange slices. ranks: null
     // for one rank.
-    Checkpoint(Model &model, Stream &stream, const TrainConfig &config, const Options &options, Optimizer &optimizer,
-               GradientSum &sum, RankProtocol *ranks);
+    Checkpoint(const TrainPart &part, const Options &options, Optimizer &optimizer, GradientSum &sum,
+               RankProtocol *ranks);
 
     // Writes a checkpoint. own: the error of this rank before the call, if it has one.
     void save(const CheckpointTarget &target, const std::string &tokenizer, const DataPosition &position,
@@ -55,21 +53,19 @@ private:
     struct Blocks {
         Buffer m, v, average;
     };
+    // The moments and the average in device memory.
+    struct State {
+        float *m, *v, *average;
+    };
 
     FileContents contents(const std::string &tokenizer, const DataPosition &position) const;
-    std::vector<ExtraBlock> tensors(float *m, float *v, float *average) const;
-    Blocks allocate_blocks() const;
-    void save_local(const CheckpointTarget &target, const std::string &tokenizer, const DataPosition &position,
-                    const Call &call);
-    void save_collective(const CheckpointTarget &target, const std::string &tokenizer, const DataPosition &position,
-                         DeferredError *own, const Call &call);
+    std::vector<ExtraBlock> tensors(const State &state) const;
+    Blocks allocate_blocks(bool average) const;
+    void exchange_status(const DeferredError &own, std::string *text);
+    void gather(DeferredError *own, const Blocks &blocks, State *state);
     void load(const ModelFile &file, const Blocks &blocks, const Call &call);
     void verify(const ModelFile &file) const;
-    void roll_back_collective();
 
-    Model &model_;
-    Stream &stream_;
-    const TrainConfig &config_;
     const Options &options_;
     Optimizer &optimizer_;
     GradientSum &sum_;

@@ -1,5 +1,3 @@
-// See gradient_sum.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/gradient_sum.h"
 
@@ -9,14 +7,12 @@
 
 namespace xf {
 
-GradientSum::GradientSum(Model &model, Stream &stream, const TrainConfig &config, Optimizer &optimizer)
-    : model_(model),
-      stream_(stream),
-      config_(config),
+GradientSum::GradientSum(const TrainPart &part, Optimizer &optimizer)
+    : TrainPart(part),
       optimizer_(optimizer),
-      batch_(model, stream, config),
-      grads_(stream.device(), model.table().total * sizeof(float)) {
-    stream.zero(grads_.data(), grads_.bytes());
+      batch_(part),
+      grads_(stream_.device(), model_.table().total * sizeof(float)) {
+    stream_.zero(grads_.data(), grads_.bytes());
 }
 
 void GradientSum::add_step(const xf_batch *batches, size_t count, const Call &call) {
@@ -65,10 +61,10 @@ ShardStats GradientSum::add_loaded(const Call &call, bool wait) {
     ++pending_;
     stats_.add(stats);
     if (context.logs(XF_LOG_DEBUG))
-        context.log(XF_LOG_DEBUG, "train", "batch: %lld sentences, %lld source and %lld target tokens, loss %s",
-                    static_cast<long long>(stats.sentences), static_cast<long long>(stats.src_tokens),
-                    static_cast<long long>(stats.tgt_tokens),
-                    NumberText(stats.loss_sum / static_cast<double>(stats.tgt_tokens)).c_str());
+        context.log(XF_LOG_DEBUG, "train",
+                    "batch: %" PRId64 " sentences, %" PRId64 " source and %" PRId64 " target tokens, loss %s",
+                    stats.sentences, stats.src_tokens, stats.tgt_tokens,
+                    NumberText(stats.loss_sum / stats.tgt_tokens).c_str());
     return stats;
 }
 
@@ -96,7 +92,7 @@ void GradientSum::read(const Parameter &parameter, float *values) {
 void GradientSum::fail_nonfinite(const char *what, const char *why) {
     std::string message = "not finite";
     try {
-        message = format("%s of step %lld %s", what, static_cast<long long>(optimizer_.steps_done() + 1), why);
+        message = format("%s of step %" PRId64 " %s", what, optimizer_.steps_done() + 1, why);
     } catch (const std::bad_alloc &) {
     }
     throw Error(XF_ERROR_NONFINITE, std::move(message));

@@ -16,9 +16,9 @@
 
 namespace xf {
 
-class GradientSum {
+class GradientSum : protected TrainPart {
 public:
-    GradientSum(Model &model, Stream &stream, const TrainConfig &config, Optimizer &optimizer);
+    GradientSum(const TrainPart &part, Optimizer &optimizer);
     virtual ~GradientSum() = default;
     GradientSum(const GradientSum &) = delete;
     GradientSum &operator=(const GradientSum &) = delete;
@@ -58,11 +58,13 @@ protected:
     [[noreturn]] void fail_nonfinite(const char *what, const char *why);
     void check_loss(double loss);
     void check_gradient(bool finite);
-    double mean_scale() const { return 1.0 / static_cast<double>(stats_.tgt_tokens); }
+    double mean_scale() const { return 1.0 / stats_.tgt_tokens; }
     // Sets the norm, checks it, and returns the scale with the factor that clips it. squares: of the sum.
     double clipped_scale(double squares);
 
-    StepTime time() const { return {static_cast<uint32_t>(optimizer_.steps_done() + 1), pending_}; }
+    StepTime time() const { return {step_number(), pending_}; }
+    // Of the step in progress, from 1.
+    uint32_t step_number() const { return optimizer_.steps_done() + 1; }
     void load(const xf_batch &batch, const Call &call);
     void load_next(Batcher *batcher, const Call &call);
     // Adds the gradient of the loaded batch. wait: for its losses, as BatchGradient::run().
@@ -73,9 +75,6 @@ protected:
     // A gradient whose square exceeds fp32 would make Adam's second moment infinite permanently.
     static constexpr double kMaxSquare = 1e36;
 
-    Model &model_;
-    Stream &stream_;
-    const TrainConfig &config_;
     Optimizer &optimizer_;
     BatchGradient batch_;
     Buffer grads_;

@@ -10,8 +10,17 @@ namespace xf {
 class LocalGradientSum : public GradientSum {
 public:
     using GradientSum::GradientSum;
-    GradientScale finish() override;
-    void publish(const Batcher *next) override;
+
+    GradientScale finish() override {
+        double squares = 0;
+        stream_.run(xf_sum_squares{model_.table().total, grads(), &squares});
+        return {clipped_scale(squares)};
+    }
+
+    void publish(const Batcher *) override {
+        stream_.sync();
+        set_zero();
+    }
 };
 
 }  // namespace xf

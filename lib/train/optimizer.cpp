@@ -1,5 +1,3 @@
-// See optimizer.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/optimizer.h"
 
@@ -9,17 +7,16 @@
 
 namespace xf {
 
-Optimizer::Optimizer(Model &model, Stream &stream, const TrainConfig &config, BlockExchange *exchange)
-    : model_(model), stream_(stream), config_(config), exchange_(exchange) {
-    const int64_t total = model.table().total;
+Optimizer::Optimizer(const TrainPart &part, BlockExchange *exchange) : TrainPart(part), exchange_(exchange) {
+    const int64_t total = model_.table().total;
     const int64_t count = exchange != nullptr ? exchange->slices().slice(exchange->rank()).count() : total;
     const size_t bytes = count * sizeof(float);
     for (Buffer *moments : {&m_, &v_}) {
-        *moments = Buffer(stream.device(), bytes);
-        stream.zero(moments->data(), bytes);
+        *moments = Buffer(stream_.device(), bytes);
+        stream_.zero(moments->data(), bytes);
     }
-    if (config.ema > 0) average_ = Buffer(stream.device(), bytes);
-    if (exchange != nullptr) updated_slice_ = Buffer(stream.device(), bytes);
+    if (config_.ema > 0) average_ = Buffer(stream_.device(), bytes);
+    if (exchange != nullptr) updated_slice_ = Buffer(stream_.device(), bytes);
     find_runs();
 }
 
@@ -57,8 +54,7 @@ void Optimizer::update(xf_adam *args, const Run &run, Range segment, int64_t off
     args->m = m_.floats() + at;
     args->v = v_.floats() + at;
     args->ema = config_.ema > 0 ? average_.floats() + at : nullptr;
-    if (model_.copy() != nullptr && exchange_ == nullptr)
-        args->params_bf16 = static_cast<char *>(model_.copy()) + begin * number_bytes(XF_BF16);
+    if (model_.copy() != nullptr && exchange_ == nullptr) args->params_bf16 = Num(model_.copy(), XF_BF16) + begin;
     args->decay = decay;
     stream_.run(*args);  // also sets the gradients to zero
 }
@@ -99,8 +95,8 @@ void Optimizer::commit() {
 
 void Optimizer::abandon(const char *reason) noexcept {
     if (applying_)
-        std::snprintf(inconsistent_, sizeof inconsistent_, "step %lld was not finished (%.120s)",
-                      static_cast<long long>(step_ + 1), reason);
+        std::snprintf(inconsistent_, sizeof inconsistent_, "step %" PRId64 " was not finished (%.120s)", step_ + 1,
+                      reason);
     applying_ = false;
 }
 

@@ -22,10 +22,10 @@ struct GradientScale {
     const double *gate = nullptr;  // in device memory: xf_adam.gate; null: the update is applied
 };
 
-class Optimizer {
+class Optimizer : private TrainPart {
 public:
     // exchange: null for one rank.
-    Optimizer(Model &model, Stream &stream, const TrainConfig &config, BlockExchange *exchange);
+    Optimizer(const TrainPart &part, BlockExchange *exchange);
 
     int64_t steps_done() const { return step_; }  // any thread, at any time
     // Returns whether the moving average has values, that is, after the first update.
@@ -61,9 +61,6 @@ private:
     void take_slice(const Buffer &slice, const float *block);
     void update(xf_adam *args, const Run &run, Range segment, int64_t offset, float decay, float *grads);
 
-    Model &model_;
-    Stream &stream_;
-    const TrainConfig &config_;
     BlockExchange *exchange_;
     Buffer m_, v_, average_, updated_slice_;  // of the slice
     std::vector<Run> runs_;

@@ -1,5 +1,3 @@
-// See position.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/position.h"
 
@@ -33,14 +31,15 @@ T parse_number(const ModelFile &file, const std::string &key, int base) {
 int64_t read_count(const ModelFile &file, const std::string &key) {
     constexpr int64_t kMax = int64_t{1} << 53;  // later additions do not overflow
     const auto value = parse_number<int64_t>(file, key, 10);
-    XF_CHECK(value >= 0 && value <= kMax, XF_ERROR_CORRUPT, "'%s': metadata '%s' is %lld, expected 0 to %lld",
-             file.path().c_str(), key.c_str(), static_cast<long long>(value), static_cast<long long>(kMax));
+    XF_CHECK(value >= 0 && value <= kMax, XF_ERROR_CORRUPT,
+             "'%s': metadata '%s' is %" PRId64 ", expected 0 to %" PRId64, file.path().c_str(), key.c_str(), value,
+             kMax);
     return value;
 }
 
-DataPosition DataPosition::of(const Batcher &batcher, uint64_t fingerprint, const Metadata &order) {
+DataPosition DataPosition::of(const Batcher &batcher) {
     const Batcher::Position at = batcher.position();
-    return {at.epoch, at.batch, batcher.batches_in_epoch(), fingerprint, order};
+    return {at.epoch, at.batch, batcher.batches_in_epoch(), batcher.fingerprint(), batcher.order()};
 }
 
 void DataPosition::write(Metadata *metadata) const {
@@ -48,7 +47,7 @@ void DataPosition::write(Metadata *metadata) const {
     to[prefixed("epoch")] = std::to_string(epoch);
     to[prefixed("batch")] = std::to_string(batch);
     to[prefixed("batches")] = std::to_string(batches);
-    to[prefixed("fingerprint")] = format("%016llx", static_cast<unsigned long long>(fingerprint));
+    to[prefixed("fingerprint")] = format("%016" PRIx64, fingerprint);
     for (const auto &[key, value] : order) to[prefixed(key)] = value;
 }
 
@@ -58,15 +57,16 @@ DataPosition DataPosition::read(const ModelFile &file) {
     position.batch = read_count(file, prefixed("batch"));
     position.batches = read_count(file, prefixed("batches"));
     XF_CHECK(position.batch <= position.batches, XF_ERROR_CORRUPT,
-             "'%s' is at batch %lld of %lld, expected at most the last one", file.path().c_str(),
-             static_cast<long long>(position.batch), static_cast<long long>(position.batches));
+             "'%s' is at batch %" PRId64 " of %" PRId64 ", expected at most the last one", file.path().c_str(),
+             position.batch, position.batches);
     position.fingerprint = parse_number<uint64_t>(file, prefixed("fingerprint"), 16);
     for (const auto &[key, value] : file.contents().extra)
         if (key.starts_with(prefixed("data."))) position.order[key.substr(kPrefix.size())] = value;
     return position;
 }
 
-bool DataPosition::seek(Batcher *batcher, uint64_t fingerprint_now, const Metadata &order_now, const Call &call) const {
+bool DataPosition::seek(Batcher *batcher, const Call &call) const {
+    const Metadata order_now = batcher->order();
     XF_CHECK(fingerprint != 0, XF_ERROR_STATE,
              "the checkpoint has no position of a batcher, expected one that was saved with a batcher");
     bool same = true;  // options are checked first, because some of them change the pairs
@@ -78,7 +78,7 @@ bool DataPosition::seek(Batcher *batcher, uint64_t fingerprint_now, const Metada
                  "option '%s' is '%s', expected '%.32s' as in the checkpoint", key.c_str(),
                  now != order_now.end() ? now->second.c_str() : "", value.c_str());
     }
-    XF_CHECK(fingerprint == fingerprint_now, XF_ERROR_DATA,
+    XF_CHECK(fingerprint == batcher->fingerprint(), XF_ERROR_DATA,
              "the batcher has different pairs than the one of the checkpoint: use the corpus and the tokenizer of the "
              "saved run");
     if (same || batches == 0) {
@@ -86,8 +86,8 @@ bool DataPosition::seek(Batcher *batcher, uint64_t fingerprint_now, const Metada
         return same;
     }
     batcher->seek({epoch, 0}, call);
-    const double fraction = static_cast<double>(batch) / static_cast<double>(batches);
-    batcher->seek({epoch, std::llround(fraction * static_cast<double>(batcher->batches_in_epoch()))});
+    const double fraction = 1.0 * batch / batches;
+    batcher->seek({epoch, std::llround(fraction * batcher->batches_in_epoch())});
     return false;
 }
 

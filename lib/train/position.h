@@ -19,14 +19,14 @@ struct DataPosition {
     uint64_t fingerprint = 0;  // of the encoded corpus; 0: the checkpoint has no position
     Metadata order;            // the options that determine the order of batches, such as "data.seed"
 
-    static DataPosition of(const Batcher &batcher, uint64_t fingerprint, const Metadata &order);
+    static DataPosition of(const Batcher &batcher);
 
     void write(Metadata *metadata) const;
     static DataPosition read(const ModelFile &file);
 
     // Moves a batcher to this position. Returns false if it is the same fraction of the epoch instead. Throws, and does
     // not move the batcher, if its pairs or their order differ.
-    bool seek(Batcher *batcher, uint64_t fingerprint_now, const Metadata &order_now, const Call &call = Call()) const;
+    bool seek(Batcher *batcher, const Call &call) const;
 };
 
 // Returns a number from the metadata of a file. Throws XF_ERROR_CORRUPT if it is not a number from 0 to 2^53.

@@ -1,5 +1,3 @@
-// See prefetcher.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/prefetcher.h"
 

@@ -1,5 +1,3 @@
-// See rank_protocol.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/rank_protocol.h"
 
@@ -25,15 +23,9 @@ uint64_t hash_group(const Options &options, std::string_view prefix) {
 
 }  // namespace
 
-RankProtocol::RankProtocol(Model &model, Stream &stream, const TrainConfig &config, const Options &train_options,
-                           Optimizer &optimizer, RankGroup &group, BlockExchange &exchange)
-    : model_(model),
-      stream_(stream),
-      config_(config),
-      train_options_(train_options),
-      optimizer_(optimizer),
-      group_(group),
-      exchange_(exchange) {}
+RankProtocol::RankProtocol(const TrainPart &part, const Options &train_options, Optimizer &optimizer, RankGroup &group,
+                           BlockExchange &exchange)
+    : TrainPart(part), train_options_(train_options), optimizer_(optimizer), group_(group), exchange_(exchange) {}
 
 bool RankProtocol::must_compare(Collective call) const {
     if (!compared_) return true;

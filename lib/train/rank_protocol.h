@@ -9,7 +9,6 @@
 
 #include <exception>
 
-#include "nn/model.h"
 #include "ranks/rank_group.h"
 #include "train/optimizer.h"
 
@@ -18,11 +17,11 @@ namespace xf {
 // The kinds of calls that ranks make together. kSave: also the moving average.
 enum class Collective { kStep, kSave };
 
-class RankProtocol {
+class RankProtocol : private TrainPart {
 public:
     // train_options: of the trainer, which may change them until the first call.
-    RankProtocol(Model &model, Stream &stream, const TrainConfig &config, const Options &train_options,
-                 Optimizer &optimizer, RankGroup &group, BlockExchange &exchange);
+    RankProtocol(const TrainPart &part, const Options &train_options, Optimizer &optimizer, RankGroup &group,
+                 BlockExchange &exchange);
 
     RankGroup &group() { return group_; }
     BlockExchange &exchange() { return exchange_; }
@@ -55,9 +54,6 @@ private:
     bool must_compare(Collective call) const;
     void compare(DeferredError *own);
 
-    Model &model_;
-    Stream &stream_;
-    const TrainConfig &config_;
     const Options &train_options_;
     Optimizer &optimizer_;
     RankGroup &group_;

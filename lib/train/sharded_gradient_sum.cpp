@@ -1,5 +1,3 @@
-// See sharded_gradient_sum.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/sharded_gradient_sum.h"
 
@@ -18,14 +16,9 @@ uint64_t hash_order(const Batcher &batcher) {
 
 }  // namespace
 
-ShardedGradientSum::ShardedGradientSum(Model &model, Stream &stream, const TrainConfig &config, Optimizer &optimizer,
-                                       ShardSums &shards, BlockExchange &exchange, RankGroup &group,
-                                       RankProtocol *ranks)
-    : GradientSum(model, stream, config, optimizer),
-      shards_(shards),
-      exchange_(exchange),
-      group_(group),
-      ranks_(ranks) {}
+ShardedGradientSum::ShardedGradientSum(const TrainPart &part, Optimizer &optimizer, ShardSums &shards,
+                                       BlockExchange &exchange, RankGroup &group, RankProtocol *ranks)
+    : GradientSum(part, optimizer), shards_(shards), exchange_(exchange), group_(group), ranks_(ranks) {}
 
 void ShardedGradientSum::begin(DeferredError *own) {
     if (ranks_ != nullptr)
@@ -69,8 +62,7 @@ void ShardedGradientSum::add_step(const xf_batch *batches, size_t count, const C
     begin(&own);
     add_shards(&own, shards_.count(), [&](int64_t shard) {
         XF_CHECK(count % own_shards.count() == 0, XF_ERROR_INVALID_ARGUMENT,
-                 "count is %zu, expected a multiple of this rank's %lld shards", count,
-                 static_cast<long long>(own_shards.count()));
+                 "count is %zu, expected a multiple of this rank's %" PRId64 " shards", count, own_shards.count());
         for (int64_t i = 0; i < each; ++i) {
             pending_ = shard * each + i;
             load(batches[(shard - own_shards.begin) * each + i], call);
@@ -103,15 +95,15 @@ void ShardedGradientSum::add_step(Batcher *batcher, const Call &call) {
 
 ShardStats ShardedGradientSum::accumulate(const xf_batch &, const Call &) {
     fail(XF_ERROR_STATE,
-         "train.shards is %lld, expected 1 for xf_train_accumulate(); use xf_train_step() or xf_train_next()",
-         static_cast<long long>(shards_.count()));
+         "train.shards is %" PRId64 ", expected 1 for xf_train_accumulate(); use xf_train_step() or xf_train_next()",
+         shards_.count());
 }
 
 uint64_t ShardedGradientSum::hash_of_position(const Batcher &batcher) {
     if (hashed_batcher_ != batcher.id()) hash_of_order_ = hash_order(batcher), hashed_batcher_ = batcher.id();
     const Batcher::Position at = batcher.position();
-    const uint64_t values[] = {hash_of_order_, static_cast<uint64_t>(at.epoch), static_cast<uint64_t>(at.batch)};
-    return hash64(values, sizeof values);
+    const int64_t values[] = {at.epoch, at.batch};
+    return hash64(values, sizeof values, hash_of_order_);
 }
 
 bool ShardedGradientSum::next_epoch(Batcher *batcher, const Call &call) {

@@ -17,8 +17,8 @@ namespace xf {
 class ShardedGradientSum : public GradientSum {
 public:
     // ranks: null for one rank.
-    ShardedGradientSum(Model &model, Stream &stream, const TrainConfig &config, Optimizer &optimizer, ShardSums &shards,
-                       BlockExchange &exchange, RankGroup &group, RankProtocol *ranks);
+    ShardedGradientSum(const TrainPart &part, Optimizer &optimizer, ShardSums &shards, BlockExchange &exchange,
+                       RankGroup &group, RankProtocol *ranks);
 
     // The batches of this rank's shards: those of one shard after those of the previous one.
     void add_step(const xf_batch *batches, size_t count, const Call &call) override;

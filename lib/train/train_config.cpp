@@ -1,5 +1,3 @@
-// See train_config.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/train_config.h"
 
@@ -21,13 +19,6 @@ bool is_fixed(std::string_view key) {
     return false;
 }
 
-Schedule::Kind schedule_kind(const Options &options) {
-    return options.choice<Schedule::Kind>("train.schedule", {{"inverse_sqrt", Schedule::Kind::kInverseSqrt},
-                                                             {"constant", Schedule::Kind::kConstant},
-                                                             {"linear", Schedule::Kind::kLinear},
-                                                             {"cosine", Schedule::Kind::kCosine}});
-}
-
 }  // namespace
 
 TrainConfig TrainConfig::from(const Options &options, int64_t d_model) {
@@ -38,15 +29,20 @@ TrainConfig TrainConfig::from(const Options &options, int64_t d_model) {
     c.label_smoothing = options.f64("train.label_smoothing");
     c.smooth_uniform = options.choice<bool>("train.label_smoothing_kind", {{"others", false}, {"uniform", true}});
     const int64_t warmup = options.i64("train.warmup_steps"), total = options.i64("train.total_steps");
-    c.schedule.kind = schedule_kind(options);
+    using Kind = Schedule::Kind;
+    c.schedule.kind = options.choice<Kind>("train.schedule", {{"inverse_sqrt", Kind::kInverseSqrt},
+                                                              {"constant", Kind::kConstant},
+                                                              {"linear", Kind::kLinear},
+                                                              {"cosine", Kind::kCosine}});
     c.schedule.factor = options.f64("train.learning_rate");
     c.schedule.warmup = warmup;
     c.schedule.d_model = d_model;
     c.schedule.total = total;
-    if (c.schedule.kind == Schedule::Kind::kLinear || c.schedule.kind == Schedule::Kind::kCosine)
+    if (c.schedule.kind == Kind::kLinear || c.schedule.kind == Kind::kCosine)
         XF_CHECK(total > warmup, XF_ERROR_INVALID_ARGUMENT,
-                 "train.total_steps is %lld, expected more than train.warmup_steps, %lld, for a %s schedule",
-                 static_cast<long long>(total), static_cast<long long>(warmup), options.text("train.schedule").c_str());
+                 "train.total_steps is %" PRId64 ", expected more than train.warmup_steps, %" PRId64
+                 ", for a %s schedule",
+                 total, warmup, options.text("train.schedule").c_str());
     c.beta1 = options.f64("train.adam_beta1");
     c.beta2 = options.f64("train.adam_beta2");
     c.epsilon = options.f64("train.adam_epsilon");

@@ -1,5 +1,3 @@
-// See trainer.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
@@ -17,28 +15,23 @@ Trainer::Trainer(std::shared_ptr<Model> model, const Options &options)
     options_.copy_group(options, "train.");
     create_shards();
     const bool has_ranks = shards_ != nullptr && exchange_->ranks() > 1;
-    optimizer_ = std::make_unique<Optimizer>(*model_, stream_, config_, has_ranks ? exchange_.get() : nullptr);
-    if (has_ranks)
-        ranks_ = std::make_unique<RankProtocol>(*model_, stream_, config_, options_, *optimizer_, *group_, *exchange_);
+    const TrainPart part{*model_, stream_, config_};
+    optimizer_ = std::make_unique<Optimizer>(part, has_ranks ? exchange_.get() : nullptr);
+    if (has_ranks) ranks_ = std::make_unique<RankProtocol>(part, options_, *optimizer_, *group_, *exchange_);
     if (shards_ != nullptr)
-        sum_ = std::make_unique<ShardedGradientSum>(*model_, stream_, config_, *optimizer_, *shards_, *exchange_,
-                                                    *group_, ranks_.get());
+        sum_ = std::make_unique<ShardedGradientSum>(part, *optimizer_, *shards_, *exchange_, *group_, ranks_.get());
     else if (stream_.device().ops().gate != nullptr)
-        sum_ = std::make_unique<GatedGradientSum>(*model_, stream_, config_, *optimizer_);
+        sum_ = std::make_unique<GatedGradientSum>(part, *optimizer_);
     else
-        sum_ = std::make_unique<LocalGradientSum>(*model_, stream_, config_, *optimizer_);
-    checkpoint_ = std::make_unique<Checkpoint>(*model_, stream_, config_, options_, *optimizer_, *sum_, ranks_.get());
+        sum_ = std::make_unique<LocalGradientSum>(part, *optimizer_);
+    checkpoint_ = std::make_unique<Checkpoint>(part, options_, *optimizer_, *sum_, ranks_.get());
 }
 
 void Trainer::create_shards() {
-    Communicator *const communicator = model_->context().communicator();
-    if (communicator == nullptr && config_.shards <= 1) return;
+    Communicator &communicator = model_->context().communicator();
+    if (communicator.size() == 1 && config_.shards <= 1) return;
     exchange_ = std::make_unique<BlockExchange>(model_->context_ptr(), model_->table().total);
     shards_ = std::make_unique<ShardSums>(model_->context(), *exchange_, config_.shards, config_.bf16_sums);
-    if (shards_->count() == 1) {
-        shards_.reset(), exchange_.reset();
-        return;
-    }
     group_ = std::make_unique<RankGroup>(communicator, shards_->own().count());
     options_.set_i64("train.shards", shards_->count());
 }
@@ -99,10 +92,9 @@ StepStats Trainer::finish(const Batcher *next) {
     nonfinite_steps_ = 0;
     drop_gradients();
     if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
-        context.log(XF_LOG_DEBUG, "train", "step %lld: loss %s, gradient norm %s, learning rate %s",
-                    static_cast<long long>(stats.step),
-                    NumberText(stats.loss_sum / static_cast<double>(stats.tgt_tokens)).c_str(),
-                    NumberText(stats.gradient_norm).c_str(), NumberText(stats.learning_rate).c_str());
+        context.log(XF_LOG_DEBUG, "train", "step %" PRId64 ": loss %s, gradient norm %s, learning rate %s", stats.step,
+                    NumberText(stats.loss_sum / stats.tgt_tokens).c_str(), NumberText(stats.gradient_norm).c_str(),
+                    NumberText(stats.learning_rate).c_str());
     return stats;
 }
 
@@ -116,13 +108,13 @@ StepStats Trainer::handle_nonfinite(const Error &error, StepStats stats) {
         fail(XF_ERROR_NONFINITE, "%s, and neither were the %d steps before it", error.what(), nonfinite_steps_ - 1);
     if (rolls_back) {
         checkpoint_->roll_back();
-        model_->context().log(XF_LOG_WARNING, "train", "%s: returned to step %lld, saved in '%s'", error.what(),
-                              static_cast<long long>(steps_done()), checkpoint_->path().c_str());
+        model_->context().log(XF_LOG_WARNING, "train", "%s: returned to step %" PRId64 ", saved in '%s'", error.what(),
+                              steps_done(), checkpoint_->path().c_str());
     } else {
         model_->context().log(XF_LOG_WARNING, "train", "%s: its batches are skipped", error.what());
     }
     stats.step = steps_done();
-    stats.outcome = rolls_back ? Outcome::kRolledBack : Outcome::kSkipped;
+    stats.outcome = rolls_back ? XF_STEP_ROLLED_BACK : XF_STEP_SKIPPED;
     return stats;
 }
 
@@ -212,14 +204,13 @@ std::unique_ptr<Trainer> Trainer::resume(const std::shared_ptr<Context> &context
     return trainer;
 }
 
-void Trainer::seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order, const Call &call) const {
-    if (position_.seek(batcher, fingerprint, order, call)) return;
+void Trainer::seek(Batcher *batcher, const Call &call) const {
+    if (position_.seek(batcher, call)) return;
     model_->context().log(XF_LOG_WARNING, "train",
-                          "data.batch_tokens has changed: training continues at batch %lld of %lld, the checkpoint was "
-                          "at %lld of %lld; some pairs of this epoch are used twice or not at all",
-                          static_cast<long long>(batcher->position().batch),
-                          static_cast<long long>(batcher->batches_in_epoch()), static_cast<long long>(position_.batch),
-                          static_cast<long long>(position_.batches));
+                          "data.batch_tokens has changed: training continues at batch %" PRId64 " of %" PRId64
+                          ", the checkpoint was "
+                          "at %" PRId64 " of %" PRId64 "; some pairs of this epoch are used twice or not at all",
+                          batcher->position().batch, batcher->batches_in_epoch(), position_.batch, position_.batches);
 }
 
 }  // namespace xf

@@ -20,9 +20,16 @@
 #include "ranks/shard_sums.h"
 #include "train/checkpoint.h"
 #include "train/gradient_sum.h"
-#include "train/step_stats.h"
+#include "xformer/train.h"
 
 namespace xf {
+
+// The result of a training step.
+struct StepStats : ShardStats {
+    int64_t step = 0;
+    double learning_rate = 0, gradient_norm = 0;
+    int32_t outcome = XF_STEP_UPDATED;
+};
 
 class Trainer {
 public:
@@ -51,10 +58,6 @@ public:
 
     void save(const CheckpointTarget &target, const std::string &tokenizer, const DataPosition &position,
               const Call &call = {});
-    void save(const std::string &path, const std::string &tokenizer, const DataPosition &position,
-              const Call &call = {}) {
-        save(CheckpointTarget::file(path), tokenizer, position, call);
-    }
     // Returns a new model whose parameters are the moving average. prepare: receives the model before it has
     // parameters; what it throws is an error of this call on all ranks.
     std::shared_ptr<Model> average(const std::function<void(const std::shared_ptr<Model> &)> &prepare = {});
@@ -63,12 +66,11 @@ public:
     void report_failure(Collective call) noexcept;
 
     // Moves a batcher to the position of the checkpoint, or to the same fraction of the epoch, which is logged.
-    void seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order, const Call &call = Call()) const;
+    void seek(Batcher *batcher, const Call &call = Call()) const;
 
     int64_t steps_done() const { return optimizer_->steps_done(); }  // any thread, at any time
     const std::shared_ptr<Model> &model() const { return model_; }
     const Options &options() const { return options_; }
-    const DataPosition &position() const { return position_; }
 
 private:
     void create_shards();

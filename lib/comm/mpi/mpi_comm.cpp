@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cinttypes>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -37,7 +38,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // For messages: %g would depend on the locale.
-long long milliseconds(double seconds) { return static_cast<long long>(seconds * 1e3); }
+int64_t milliseconds(double seconds) { return seconds * 1e3; }
 
 std::atomic<bool> rank_lost{false};        // MPI must not be finalized
 std::atomic<double> finalize_timeout{60};  // seconds
@@ -71,8 +72,7 @@ public:
             if (MPI_Test(&slot.request, &complete, &status) != MPI_SUCCESS) return false;
             if (complete == 0) return true;
             if (!sends_) {
-                if (MPI_Get_count(&status, MPI_BYTE, &count) != MPI_SUCCESS || static_cast<size_t>(count) != slot.size)
-                    return false;
+                if (MPI_Get_count(&status, MPI_BYTE, &count) != MPI_SUCCESS || count != slot.size) return false;
                 std::memcpy(slot.to, slot.bytes.get(), slot.size);
             }
             ++finished_;
@@ -84,7 +84,7 @@ public:
 private:
     struct Slot {
         std::unique_ptr<char[]> bytes;
-        size_t size = 0;
+        int size = 0;
         char *to = nullptr;
         MPI_Request request = MPI_REQUEST_NULL;
     };
@@ -97,10 +97,10 @@ private:
         offset_ += slot.size;
         if (offset_ == part.size) ++part_, offset_ = 0;
         ++started_;
-        const int count = static_cast<int>(slot.size);
-        if (!sends_) return MPI_Irecv(slot.bytes.get(), count, MPI_BYTE, peer_, 0, comm_, &slot.request) == MPI_SUCCESS;
+        if (!sends_)
+            return MPI_Irecv(slot.bytes.get(), slot.size, MPI_BYTE, peer_, 0, comm_, &slot.request) == MPI_SUCCESS;
         std::memcpy(slot.bytes.get(), slot.to, slot.size);
-        return MPI_Isend(slot.bytes.get(), count, MPI_BYTE, peer_, 0, comm_, &slot.request) == MPI_SUCCESS;
+        return MPI_Isend(slot.bytes.get(), slot.size, MPI_BYTE, peer_, 0, comm_, &slot.request) == MPI_SUCCESS;
     }
 
     MPI_Comm comm_ = MPI_COMM_NULL;
@@ -169,7 +169,7 @@ public:
             if (Clock::now() >= deadline) {
                 rank_lost = true;
                 return set_error(XF_ERROR_PEER, err,
-                                 "the exchange with rank %zu took longer than context.comm_timeout, %lld ms",
+                                 "the exchange with rank %zu took longer than context.comm_timeout, %" PRId64 " ms",
                                  pending_peer, milliseconds(timeout));
             }
             int found = 0;
@@ -210,7 +210,7 @@ int32_t initialize_mpi(double timeout, xf_error *err) {
             })) {
             rank_lost = true;
             return set_error(XF_ERROR_PEER, err,
-                             "MPI_Init_thread() did not return within %lld ms (context.comm_timeout)",
+                             "MPI_Init_thread() did not return within %" PRId64 " ms (context.comm_timeout)",
                              milliseconds(timeout));
         }
         level = provided;
@@ -247,7 +247,8 @@ int32_t take_comm(double timeout, MPI_Comm *out, xf_error *err) {
             if (*status == MPI_SUCCESS) *status = MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
         })) {
         rank_lost = true;
-        return set_error(XF_ERROR_PEER, err, "MPI_Comm_dup() did not return within %lld ms (context.comm_timeout)",
+        return set_error(XF_ERROR_PEER, err,
+                         "MPI_Comm_dup() did not return within %" PRId64 " ms (context.comm_timeout)",
                          milliseconds(timeout));
     }
     if (*status != MPI_SUCCESS)
@@ -256,6 +257,8 @@ int32_t take_comm(double timeout, MPI_Comm *out, xf_error *err) {
     ++comm_count;
     return XF_OK;
 }
+
+MpiCommunicator &communicator_of(void *user) { return *static_cast<MpiCommunicator *>(user); }
 
 int32_t open_comm(double timeout, xf_comm *out, xf_error *err) {
     const std::lock_guard lock(mutex);
@@ -273,8 +276,7 @@ int32_t open_comm(double timeout, xf_comm *out, xf_error *err) {
     table.exchange = [](void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
                         size_t receive_count, double seconds, xf_error *error) -> int32_t {
         try {
-            return static_cast<MpiCommunicator *>(user)->exchange(sends, send_count, receives, receive_count, seconds,
-                                                                  error);
+            return communicator_of(user).exchange(sends, send_count, receives, receive_count, seconds, error);
         } catch (const std::exception &failure) {  // no memory: more parts than the library sends
             rank_lost = true;
             return set_error(XF_ERROR_PEER, error, "%s", failure.what());
@@ -282,12 +284,12 @@ int32_t open_comm(double timeout, xf_comm *out, xf_error *err) {
     };
     table.abort = [](void *user) {
         int rank = 0;
-        MPI_Comm_rank(static_cast<MpiCommunicator *>(user)->comm(), &rank);
-        static_cast<MpiCommunicator *>(user)->abort(rank);
+        MPI_Comm_rank(communicator_of(user).comm(), &rank);
+        communicator_of(user).abort(rank);
     };
     table.close = [](void *user) {
         if (rank_lost) return;  // MPI may still write to its memory
-        const std::unique_ptr<MpiCommunicator> closed(static_cast<MpiCommunicator *>(user));
+        const std::unique_ptr<MpiCommunicator> closed(&communicator_of(user));
         const std::lock_guard lock_of_idle(mutex);
         idle_comms.push_back(closed->comm());
     };

@@ -33,7 +33,7 @@ public:
         return tasks;
     }
     Answers run(bool on_device, std::vector<xf::SearchTask> tasks) {
-        network_.prepare(packed_, xf::Transformer::Mode::kInfer, false);
+        network_.prepare(packed_, xf::PassKind::kInference, false);
         xf::Pass pass{*model_, stream_, call_};
         pass.invariant = true;
         const xf::Num memory = network_.encode(pass, packed_);

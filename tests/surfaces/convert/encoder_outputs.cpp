@@ -37,7 +37,7 @@ void write_outputs(const xf::Model &model) {
         batch.src_ids = ids.data();
         batch.src_offsets = offsets;
         packed.load(stream, model.config(), batch, xf::PackedBatch::Sides::kSource, false);
-        network.prepare(packed, xf::Transformer::Mode::kInfer, false);
+        network.prepare(packed, xf::PassKind::kInference, false);
         xf::Pass pass{model, stream, call};
         pass.invariant = true;
         numbers.resize(ids.size() * static_cast<size_t>(model.config().D));

@@ -108,7 +108,7 @@ private:
                                                       {"context.threads", "1"},
                                                       {"context.comm_timeout", std::to_string(deadline)}}),
                                           &host);
-        context->communicator()->take_ownership();
+        context->take_ownership();
         Settings settings = with(kTraining, {{"train.shards", std::to_string(kShards)}});
         enter(kStart);
         const auto trainer = std::filesystem::exists(path) ? resume(context, path) : make_trainer(context, settings);

@@ -50,8 +50,8 @@ int work(int argc, char **argv) {
                                                                        {"context.comm_timeout", argv[4]}}),
                                                            nullptr);
         phase = "training";
-        const int ranks = context->communicator()->size();
-        rank = context->communicator()->rank();
+        const int ranks = context->communicator().size();
+        rank = context->communicator().rank();
         Settings settings = kTraining;
         settings.insert_or_assign("train.shards", shards);
         const auto trainer = std::filesystem::exists(path) ? resume(context, path) : make_trainer(context, settings);
@@ -66,7 +66,7 @@ int work(int argc, char **argv) {
             if (rank == end_rank && trainer->steps_done() == end_step) {
                 if (end == "exit") return 0;
                 if (end == "abort") {
-                    context->communicator()->abort("the test requested it");
+                    context->communicator().abort("the test requested it");
                     std::this_thread::sleep_for(std::chrono::seconds(3));
                     return 0;
                 }

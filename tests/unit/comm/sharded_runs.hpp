@@ -26,7 +26,7 @@ inline std::shared_ptr<xf::Context> context_of(const xf_comm &comm, int threads,
     std::string &device = all.at("context.device");
     if (device.back() == '#') device.replace(device.size() - 1, 1, std::to_string(comm.rank));
     auto context = std::make_shared<xf::Context>(options_of(all), &host);
-    context->communicator()->take_ownership();
+    context->take_ownership();
     return context;
 }
 
@@ -104,7 +104,7 @@ inline Run run_epochs(int ranks, int ranks_after, const std::string &shards, con
             xf::StepStats stats;
             curve += trainer->next(batcher, &stats) ? line(stats) : "end of epoch\n";
         }
-        trainer->save(folder / "file", "", xf::DataPosition::of(*batcher, batcher->fingerprint(), batcher->order()));
+        save(trainer, folder / "file", xf::DataPosition::of(*batcher));
         if (comm.rank == 0) result.curve += curve;
     };
     check_all(on_ranks(ranks,
@@ -117,7 +117,7 @@ inline Run run_epochs(int ranks, int ranks_after, const std::string &shards, con
                        [&](const xf_comm &comm) {
                            const auto trainer = resume(context_of(comm, 2, "60", place), folder / "file");
                            const auto batcher = make_batcher(pairs);
-                           trainer->seek(batcher.get(), batcher->fingerprint(), batcher->order());
+                           trainer->seek(batcher.get());
                            go(trainer.get(), batcher.get(), 16, comm);
                        }),
               XF_OK);

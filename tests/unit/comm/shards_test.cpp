@@ -192,7 +192,7 @@ XF_TEST(policies_for_values_that_are_not_finite) {
                            spoil(comm, trainer.get());
                            const Batch batch = Task().batch(0);
                            const xf_batch view = batch.view();
-                           CHECK(trainer->step(&view, 1).outcome == xf::Outcome::kRolledBack);
+                           CHECK(trainer->step(&view, 1).outcome == XF_STEP_ROLLED_BACK);
                            CHECK_EQ(step_own(trainer.get(), Task(), 2, comm.rank, 2, 1), second);
                            // Parameters that were read from a file are compared before the next step.
                            spoil(comm, trainer.get());
@@ -215,15 +215,15 @@ XF_TEST(a_skipped_step_leaves_all_batchers_at_the_same_position) {
                                CHECK(trainer->next(batcher.get(), &stats));
                                return stats.outcome;
                            };
-                           CHECK(next() == xf::Outcome::kUpdated);
+                           CHECK(next() == XF_STEP_UPDATED);
                            const int64_t per_step = batcher->position().batch;
                            float &parameter = trainer->model()->params()[3];
                            const float good = parameter;
                            if (comm.rank == 1) parameter = 1e30f;
-                           CHECK(next() == xf::Outcome::kSkipped);
+                           CHECK(next() == XF_STEP_SKIPPED);
                            CHECK_EQ(batcher->position().batch, 2 * per_step);
                            parameter = good;
-                           CHECK(next() == xf::Outcome::kUpdated);
+                           CHECK(next() == XF_STEP_UPDATED);
                        }),
               XF_OK);
 }

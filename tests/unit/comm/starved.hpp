@@ -139,8 +139,8 @@ inline void one_step(xf::Trainer *trainer, xf::Batcher *batcher, const std::stri
 inline std::string save_of(xf::Trainer *trainer, xf::Batcher *batcher, const std::string &path) {
     const NewPlan plan = std::exchange(new_plan, {});  // the arguments are allocated by the test
     const std::string tokenizer = "a tokenizer, in words";
-    const auto position = xf::DataPosition::of(*batcher, batcher->fingerprint(), batcher->order());
-    const auto target = xf::CheckpointTarget::file(path);
+    const auto position = xf::DataPosition::of(*batcher);
+    const auto target = target_of(path);
     new_plan = plan;
     trainer->save(target, tokenizer, position);
     new_plan.fail_at = -1;

@@ -63,7 +63,7 @@ XF_TEST(attention_weights_reproduce_the_context) {
             xf::PackedBatch packed;
             packed.load(stream, model->config(), batch.view(), xf::PackedBatch::Sides::kBoth, false);
             xf::Transformer network(*model, stream);
-            network.prepare(packed, xf::Transformer::Mode::kTrain, true);
+            network.prepare(packed, xf::PassKind::kTraining, true);
             const xf::Call call;
             xf::Pass pass{*model, stream, call};
             network.encode(pass, packed);

@@ -66,7 +66,7 @@ Answers together(const std::shared_ptr<const xf::Model> &model, const std::vecto
             for (size_t i = begun; i < end; ++i) sources.push_back(requests[i].source);
             const Batch batch(sources);
             packed.load(stream, model->config(), batch.view(), xf::PackedBatch::Sides::kSource, false);
-            network.prepare(packed, xf::Transformer::Mode::kInfer, false);
+            network.prepare(packed, xf::PassKind::kInference, false);
             xf::Pass pass{*model, stream, call};
             pass.invariant = true;
             const int64_t row = step.add_sources(packed.src, network.encode(pass, packed), call);

@@ -27,7 +27,7 @@ public:
           live_(sources.size()) {
         const Batch batch(sources);
         packed_.load(net->stream, net->model->config(), batch.view(), xf::PackedBatch::Sides::kSource, false);
-        network_.prepare(packed_, xf::Transformer::Mode::kInfer, false);
+        network_.prepare(packed_, xf::PassKind::kInference, false);
         const xf::Call call;
         xf::Pass pass{*net->model, net->stream, call};
         pass.invariant = true;

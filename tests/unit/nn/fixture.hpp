@@ -260,23 +260,22 @@ struct Dropout {
 // A model and everything that a pass over a batch needs.
 class Net {
 public:
-    // activation_dropout: passes may have an activation_rate.
-    Net(const std::shared_ptr<xf::Context> &context, const Settings &settings, bool activation_dropout = false)
+    Net(const std::shared_ptr<xf::Context> &context, const Settings &settings)
         : model(make_model(context, settings)),
           stream(context->device(), context->dtype()),
-          network_(*model, stream, activation_dropout),
+          network_(*model, stream),
           grads_(context->device(), bytes()) {}
 
     // The loss of each target token, sentence by sentence.
     std::vector<std::vector<float>> losses(const Pairs &pairs, const Dropout &key = {}, bool invariant = false,
-                                           xf::Transformer::Mode mode = xf::Transformer::Mode::kTrain) {
+                                           xf::PassKind mode = xf::PassKind::kTraining) {
         forward(pairs, key, invariant, mode, nullptr);
         return by_sentence(pairs, network_.token_loss());
     }
 
     // The same without label smoothing or dropout.
     std::vector<std::vector<float>> nlls(const Pairs &pairs) {
-        forward(pairs, {}, false, xf::Transformer::Mode::kInfer, nullptr);
+        forward(pairs, {}, false, xf::PassKind::kInference, nullptr);
         return by_sentence(pairs, network_.token_nll());
     }
 
@@ -285,7 +284,7 @@ public:
         std::vector<float> encoder, decoder;
     };
     Outputs outputs(const Pairs &pairs, bool invariant) {
-        const xf::Pass pass = load(pairs, {}, invariant, xf::Transformer::Mode::kInfer, nullptr);
+        const xf::Pass pass = load(pairs, {}, invariant, xf::PassKind::kInference, nullptr);
         const int64_t D = model->config().D;
         Outputs out{std::vector<float>(static_cast<size_t>(packed_.src.tokens * D)),
                     std::vector<float>(static_cast<size_t>(packed_.tgt.tokens * D))};
@@ -303,7 +302,7 @@ public:
     // The gradient of loss() as a block of the parameter table.
     std::vector<float> gradient(const Pairs &pairs, const Dropout &key = {}) {
         stream.zero(grads_.data(), bytes());
-        const xf::Pass pass = forward(pairs, key, false, xf::Transformer::Mode::kTrain, grads_.floats());
+        const xf::Pass pass = forward(pairs, key, false, xf::PassKind::kTraining, grads_.floats());
         network_.backward(pass, packed_);
         return gradient_so_far();
     }
@@ -350,9 +349,10 @@ private:
         return split;
     }
 
-    xf::Pass load(const Pairs &pairs, const Dropout &key, bool invariant, xf::Transformer::Mode mode, float *grads) {
+    xf::Pass load(const Pairs &pairs, const Dropout &key, bool invariant, xf::PassKind mode, float *grads) {
         const Batch batch(pairs);
         packed_.load(stream, model->config(), batch.view(), xf::PackedBatch::Sides::kBoth, true, {key.step, key.batch});
+        if (key.activation_rate > 0) mode = xf::PassKind::kInnerDropout;
         network_.prepare(packed_, mode, true);
         xf::Pass pass{*model, stream, call_};
         pass.grads = grads;
@@ -361,7 +361,7 @@ private:
         return pass;
     }
 
-    xf::Pass forward(const Pairs &pairs, const Dropout &key, bool invariant, xf::Transformer::Mode mode, float *grads) {
+    xf::Pass forward(const Pairs &pairs, const Dropout &key, bool invariant, xf::PassKind mode, float *grads) {
         const xf::Pass pass = load(pairs, key, invariant, mode, grads);
         network_.encode(pass, packed_);
         network_.decode(pass, packed_);

@@ -110,7 +110,7 @@ void unsettle(Net *net) {
 // an emulated GPU is too slow and bf16 too coarse. Dropout masks are the same on all devices.
 void compare_with_ref(Net *net, const Settings &settings, const Pairs &pairs, const Dropout &key,
                       const DeviceName &name, const char *variant) {
-    Net ref(open_device(kDevices[0], 1), settings, key.activation_rate > 0);
+    Net ref(open_device(kDevices[0], 1), settings);
     unsettle(&ref);
     const std::vector<float> expected = ref.gradient(pairs, key), found = net->gradient(pairs, key);
     const double whole = std::sqrt(std::inner_product(expected.begin(), expected.end(), expected.begin(), 0.0));
@@ -156,7 +156,7 @@ XF_TEST(gradients_under_dropout_with_a_fixed_mask) {
     key.batch = 1;
     on_each_device(2, [&](const auto &context, const DeviceName &name) {
         for (const Variant &variant : kVariants) {
-            Net net(context, short_settings(variant), true);
+            Net net(context, short_settings(variant));
             unsettle(&net);
             if (name.cuda() || name.bf16()) {
                 compare_with_ref(&net, short_settings(variant), pairs, key, name, variant.name);
@@ -173,7 +173,7 @@ XF_TEST(gradients_under_dropout_with_a_fixed_mask) {
 // Every rate and every part of the key affects the loss.
 XF_TEST(every_part_of_the_dropout_key_reaches_the_loss) {
     const Pairs pairs = random_pairs(3, 4, 9, 19);
-    Net net(any_device(), kVariants[1].settings(), true);
+    Net net(any_device(), kVariants[1].settings());
     Dropout base;
     base.rate = 0.2f;
     base.seed = 5;

@@ -3,7 +3,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/fixture.hpp"
-#include "nn/token_template.h"
 
 namespace {
 
@@ -71,7 +70,7 @@ XF_TEST(inference_computes_the_losses_of_training) {
             Settings settings = variant.settings();
             settings["model.encoder_layers"] = settings["model.decoder_layers"] = "5";
             Net net(context, settings);
-            const auto train = net.losses(pairs), infer = net.losses(pairs, {}, false, xf::Transformer::Mode::kInfer);
+            const auto train = net.losses(pairs), infer = net.losses(pairs, {}, false, xf::PassKind::kInference);
             for (size_t i = 0; i < pairs.size(); ++i)
                 for (size_t j = 0; j < train[i].size(); ++j)
                     CHECK_NEAR(train[i][j], infer[i][j], name.bf16() ? 5e-2 : 1e-5);

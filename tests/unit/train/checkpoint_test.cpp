@@ -47,7 +47,8 @@ XF_TEST(a_model_is_not_a_checkpoint) {
     xf::Stream stream(context->device());
     xf::FileContents contents;
     contents.kind = "model";
-    xf::save_model_file(folder / "model", *model, stream, contents, {});
+    xf::AtomicFile file(folder / "model");
+    xf::save_model(&file, "model", *model, stream, contents, {});
     CHECK_FAILS(resume(context, folder / "model"), XF_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(resume(context, folder / "none"), XF_ERROR_NOT_FOUND);
 }

@@ -45,7 +45,7 @@ XF_TEST(a_skipped_step_changes_nothing_and_nothing_is_saved_after_it) {
         const float kept = poke(*hurt, kInfinity);
         for (int i = 0; i < 9; ++i) {
             const xf::StepStats stats = step_of(hurt.get(), i);
-            CHECK(stats.outcome == xf::Outcome::kSkipped);
+            CHECK(stats.outcome == XF_STEP_SKIPPED);
             CHECK_EQ(stats.step, 2);
             CHECK(stats.tgt_tokens > 0);
             CHECK_FAILS(save(hurt.get(), path), XF_ERROR_NONFINITE);
@@ -54,12 +54,12 @@ XF_TEST(a_skipped_step_changes_nothing_and_nothing_is_saved_after_it) {
         CHECK_FAILS(save(hurt.get(), path), XF_ERROR_NONFINITE);
         CHECK(bytes_of(path) == good);
         poke(*hurt, kept);
-        CHECK(step_of(hurt.get(), 2).outcome == xf::Outcome::kUpdated);
+        CHECK(step_of(hurt.get(), 2).outcome == XF_STEP_UPDATED);
         step_of(clean.get(), 2);
         CHECK(params_of(*clean) == params_of(*hurt));
         save(hurt.get(), path);
         poke(*hurt, kInfinity);  // the count of skipped steps was reset
-        CHECK(step_of(hurt.get(), 3).outcome == xf::Outcome::kSkipped);
+        CHECK(step_of(hurt.get(), 3).outcome == XF_STEP_SKIPPED);
     });
 }
 
@@ -77,7 +77,7 @@ XF_TEST(a_rolled_back_trainer_is_the_one_that_was_saved) {
         for (int64_t i = 3; i < 5; ++i) step_of(hurt.get(), i);
         poke(*hurt, kInfinity);
         const xf::StepStats stats = step_of(hurt.get(), 5);
-        CHECK(stats.outcome == xf::Outcome::kRolledBack);
+        CHECK(stats.outcome == XF_STEP_ROLLED_BACK);
         CHECK_EQ(stats.step, 3);
         CHECK_EQ(hurt->steps_done(), 3);
         CHECK_FAILS(save(hurt.get(), folder / "other"), XF_ERROR_NONFINITE);
@@ -89,7 +89,7 @@ XF_TEST(a_rolled_back_trainer_is_the_one_that_was_saved) {
         const auto a = resume(context, folder / "clean"), b = resume(context, folder / "hurt");
         CHECK_EQ(train_to(a.get(), Task(), 6), train_to(b.get(), Task(), 6));  // the moments are equal, too
         poke(*b, kInfinity);                                                   // a resumed trainer returns to its file
-        CHECK(step_of(b.get(), 9).outcome == xf::Outcome::kRolledBack);
+        CHECK(step_of(b.get(), 9).outcome == XF_STEP_ROLLED_BACK);
         CHECK_EQ(b->steps_done(), 4);
     });
 }

@@ -7,6 +7,7 @@
 
 #include <iterator>
 
+#include "core/atomic_file.h"
 #include "nn/fixture.hpp"
 #include "support/temp_folder.hpp"
 #include "train/trainer.h"
@@ -52,7 +53,16 @@ inline std::unique_ptr<xf::Trainer> resume(const std::shared_ptr<xf::Context> &c
     return xf::Trainer::resume(context, xf::ModelFile(path), xf::Options());
 }
 
-inline void save(xf::Trainer *trainer, const std::string &path) { trainer->save(path, "", xf::DataPosition()); }
+inline xf::CheckpointTarget target_of(const std::string &path) {
+    return {path, path, [path](const xf::CheckpointTarget::Write &write) {
+                xf::AtomicFile output(path);
+                write(&output);
+            }};
+}
+
+inline void save(xf::Trainer *trainer, const std::string &path, const xf::DataPosition &position = {}) {
+    trainer->save(target_of(path), "", position);
+}
 
 // Trains up to a step. Returns the statistics of each step in hexadecimal.
 inline std::string train_to(xf::Trainer *trainer, const Task &task, int64_t last) {
