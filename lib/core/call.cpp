@@ -1,5 +1,3 @@
-// See call.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/call.h"
 

@@ -1,5 +1,3 @@
-// See file.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/file.h"
 

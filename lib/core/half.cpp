@@ -1,5 +1,3 @@
-// See half.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.h"
 

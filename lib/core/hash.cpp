@@ -1,5 +1,3 @@
-// See hash.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hash.h"
 

@@ -1,5 +1,3 @@
-// See heap.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/heap.h"
 

@@ -1,5 +1,3 @@
-// See thread_pool.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/thread_pool.h"
 

@@ -1,5 +1,3 @@
-// See attention_weights.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/attention_weights.h"
 

@@ -1,5 +1,3 @@
-// See beam.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/beam.h"
 

@@ -1,5 +1,3 @@
-// See cell_pool.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/cell_pool.h"
 

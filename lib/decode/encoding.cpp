@@ -1,5 +1,3 @@
-// See encoding.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/encoding.h"
 

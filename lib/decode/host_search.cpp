@@ -1,17 +1,12 @@
-// See host_search.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/host_search.h"
 
 #include <algorithm>
 
 namespace xf {
-namespace {
 
 // The first cells suffice for this number of steps without any common prefix, and usually for more.
 constexpr int64_t kFirstSteps = 8;
-
-}  // namespace
 
 int64_t HostSearch::Sentence::continuations(int64_t V) const {
     return std::min(BeamSearch::continuations(task.beam), V - 1);

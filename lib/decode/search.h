@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <string>
@@ -62,7 +63,11 @@ struct SearchTask {
     // Returns whether the constraint selects the tokens that follow a hypothesis of t tokens.
     bool uses_constraint(int64_t t) const { return constraint != nullptr && t >= prefix.size(); }
     // If the prefix forces token t, clears the bits of all other tokens.
-    void force_prefix(int64_t t, std::span<uint32_t> bits) const;
+    void force_prefix(int64_t t, std::span<uint32_t> bits) const {
+        if (t >= prefix.size()) return;
+        std::fill(bits.begin(), bits.end(), 0u);
+        bits[prefix.token(t) / 32] = 1u << prefix.token(t) % 32;
+    }
 };
 
 // The number of 32-bit words that hold one bit for each of V tokens.

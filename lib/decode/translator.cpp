@@ -1,5 +1,3 @@
-// See translator.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/translator.h"
 

@@ -6,10 +6,6 @@
 namespace xf {
 namespace {
 
-std::vector<int64_t> memory_columns(const ModelConfig &c) {
-    return std::vector<int64_t>(c.decoder_layers, c.kv_columns());
-}
-
 std::vector<int64_t> cache_columns(const ModelConfig &c) {
     std::vector<int64_t> columns;
     for (int64_t layer = 0; layer < c.decoder_layers; ++layer)
@@ -69,7 +65,7 @@ private:
 DecoderStep::DecoderStep(const Model &model, Stream &stream)
     : model_(model),
       stream_(stream),
-      memory_(stream, model.dtype(), memory_columns(model.config())),
+      memory_(stream, model.dtype(), std::vector<int64_t>(model.config().decoder_layers, model.config().kv_columns())),
       cache_(stream, model.dtype(), cache_columns(model.config())) {
     const SpecialTokens &tokens = model.config().tokens;
     banned_ = {tokens.end};
@@ -102,8 +98,6 @@ int64_t DecoderStep::add_sources(const PackedSide &src, Num memory, const Call &
                      memory_.tensor(layer) + begin * c.kv_columns());
     return begin;
 }
-
-void DecoderStep::clear() { memory_rows_.clear(); }
 
 DecoderStep::DeviceRows DecoderStep::upload(const Rows &rows) {
     const int64_t count = rows.tokens.size(), sentences = rows.sources.size();

@@ -38,7 +38,7 @@ public:
     // Frees the rows of a sentence.
     void remove(const Source &source) { memory_rows_.release(source.begin, source.length); }
     // Frees the rows of all sentences.
-    void clear();
+    void clear() { memory_rows_.clear(); }
 
     // The number of cells.
     int64_t cells() const { return cache_.rows(); }

@@ -1,5 +1,3 @@
-// See parameters.h.
-//
 // The initialization is that of tensor2tensor for the paper's model: Glorot uniform for each matrix (q, k, and v
 // separately), N(0, d_model^-1/2) for embeddings, 1 and 0 for norms, 0 for biases. Random numbers come from Philox. The
 // key is the seed, and the counter includes the index of the tensor in the list, so that a tensor added at the end does

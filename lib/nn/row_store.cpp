@@ -1,5 +1,3 @@
-// See row_store.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/row_store.h"
 

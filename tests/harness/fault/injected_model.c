@@ -93,9 +93,8 @@ static xf_status act_save_memory(struct bench *b, digest *d, xf_error *error) {
 /* Saves to a file that the host has opened. After an error the file is incomplete. */
 static xf_status save_to_open_file(struct bench *b, xf_sink sink, int fd, digest *d, xf_error *error) {
     xf_status status;
-    TRY(xf_model_save(b->model, NULL, NULL, &sink, error));
-    add_file(d, SAVED_FILE);
-done:
+    DO(status = xf_model_save(b->model, NULL, NULL, &sink, error));
+    if (status >= 0) add_file(d, SAVED_FILE);
     close(fd);
     return status;
 }
