@@ -17,7 +17,7 @@ import sys
 
 # Functions that getters may call because they do not throw. is_handle() has checked the pointer.
 HARMLESS = set("""is_handle size start_id end_id c_str count description cancel config entries registry comm rank steps_done param_count
-    table model tokenizer get status_name option_count xf_hypotheses_sentence_count host_text find key XF_TEXT defined""".split())
+    table model tokenizer get status_name option_count xf_hypotheses_sentence_count host_text find key XF_TEXT XF_NAME defined""".split())
 WORDS_THAT_CALL_NOTHING = set("return if switch case default for while sizeof static_cast int32_t size_t int64_t".split())
 
 
