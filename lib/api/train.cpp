@@ -24,7 +24,7 @@ void check_stats(const xf_step_stats *stats) {
     if (stats != nullptr) check_struct(stats, "stats");
 }
 
-// What a step needs: a call that can be cancelled, and the parameters of the model.
+// The objects that a step uses: a call that can be cancelled, and write access to the parameters of the model.
 struct StepUse {
     StepUse(const xf_trainer &trainer, const xf_call *params)
         : call(begin_call(*trainer.context, params)), model(*trainer.trainer->model(), true) {}

@@ -38,14 +38,14 @@ public:
     // logged under the name of the model if there is one. XF_ERROR_UNSUPPORTED if the device cannot multiply with
     // another type.
     uint32_t weights_type(const std::string &requested, uint32_t own, const char *name = nullptr) const;
-    // Whether repeated calls are recorded once and replayed, which gives the same bits (CUDA graphs).
+    // Returns true if repeated calls are recorded once and replayed, with the same bits (CUDA graphs).
     bool graphs() const { return graphs_ && device_->records(); }
     // For tests that compare both. Call it before anything else uses the context.
     void disable_graphs() { graphs_ = false; }
     const Registry &registry() const { return registry_; }
     // Of this rank; a single process is the only one.
     Communicator &communicator() const { return *communicator_; }
-    // What moves memory of the device between ranks; null: the host does.
+    // Copies memory of the device between ranks. Null if the host copies it.
     const xf_transport_plugin *transport() const { return transport_; }
     double comm_timeout() const { return comm_timeout_; }
     const std::string &description() const { return description_; }

@@ -29,7 +29,7 @@ private:
 
 class Call {
 public:
-    // What check() and progress() do when the deadline has passed.
+    // The behavior of check() and progress() after the deadline.
     enum class Deadline {
         kFail,    // throw XF_ERROR_DEADLINE
         kPartial  // nothing: the caller asks expired() and returns what it has
@@ -48,7 +48,7 @@ public:
     // The same, also with Deadline::kPartial: for work that has no partial result.
     void check_deadline() const;
 
-    // Whether the deadline has passed.
+    // Returns true if the deadline has passed.
     bool expired() const;
 
     // check(), and reports progress at most ten times a second, on the caller's thread; done == total is always

@@ -1,5 +1,5 @@
 // Beam search over many sentences on the host: alternates between a step of the decoder (nn/decoder_step.h) and a step
-// of the search of each sentence (beam.h). Sentences may be added between any two steps, with options of their own; the
+// of the search of each sentence (beam.h). Sentences may be added between any two steps, each with its own options; the
 // result for a sentence does not depend on the others. Used on devices that do not implement xf_beam_step.
 //
 // Memory is kept between calls, so the steady state allocates nothing.

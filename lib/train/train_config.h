@@ -60,7 +60,7 @@ struct TrainConfig {
     static TrainConfig from(const Options &options, int64_t d_model);
 };
 
-// What all parts of a trainer use.
+// Objects that all parts of a trainer use.
 struct TrainPart {
     Model &model_;
     Stream &stream_;

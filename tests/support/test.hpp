@@ -45,7 +45,7 @@ inline void check_near(double a, double b, double tolerance, const char *text, c
     record(file, line, out.str());
 }
 
-// What a call threw; XF_OK and an empty message if it returned.
+// The error that a call threw; XF_OK and an empty message if it returned.
 struct CallOutcome {
     xf_status status = XF_OK;
     int native_code = 0;

@@ -25,7 +25,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     return parts;
 }
 
-// At least one line, which is empty if there is no file.
+// Returns the lines of a file; one empty line if the file cannot be opened.
 std::vector<std::string> lines_of(const std::string &path) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "re"), std::fclose);
     std::string text;

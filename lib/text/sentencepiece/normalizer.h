@@ -2,7 +2,7 @@
 //
 //     character map             "ﬁ" becomes "fi"; the longest rule applies; user-defined symbols are not changed
 //     invalid UTF-8             each byte becomes U+FFFD
-//     white space               spaces at both ends, and all but one between words, are removed
+//     white space               spaces at both ends are removed; several between words become one
 //                               (remove_extra_whitespaces)
 //     dummy space               a space is added before the text (add_dummy_prefix) or after it (whitespace_as_suffix)
 //     escaping                  a space becomes U+2581 (escape_whitespaces)

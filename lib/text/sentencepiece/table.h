@@ -23,7 +23,7 @@ enum class PieceType : uint8_t {
 
 struct WhitespaceRules {
     bool add_dummy_prefix = true;          // add a space before the text (after it with whitespace_as_suffix)
-    bool remove_extra_whitespaces = true;  // remove spaces at both ends, and all but one between words
+    bool remove_extra_whitespaces = true;  // remove spaces at both ends and repeated ones between words
     bool escape_whitespaces = true;        // replace spaces by U+2581
     bool whitespace_as_suffix = false;     // the dummy space follows the text
 };

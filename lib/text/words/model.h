@@ -18,7 +18,7 @@ struct BpeMerge {
     int32_t right;
 };
 
-// What a file stores of a model.
+// The contents of a model file.
 struct WordTable {
     std::vector<uint32_t> characters = {};  // code points above U+007F, in the order of their ids
     std::vector<BpeMerge> merges = {};      // BPE: by rank

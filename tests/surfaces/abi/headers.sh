@@ -1,5 +1,6 @@
 #!/bin/sh
-# Compiles each public C header alone, and the umbrella header, as every supported standard of C and C++, with -Werror.
+# Compiles each public C header by itself, and the umbrella header, with every supported standard of C and C++ and
+# -Werror.
 #
 #   headers.sh INCLUDE_FOLDER C_COMPILER... -- C++_COMPILER...      missing compilers are skipped
 #

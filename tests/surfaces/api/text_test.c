@@ -213,7 +213,7 @@ static void put_quoted(FILE *out, const char *path) {
     fclose(in);
 }
 
-/* What each side of a pair encodes it decodes; the pair itself cannot. */
+/* Each side of a pair decodes the ids that it encoded; the pair itself has no decode(). */
 static void check_sides(const xf_tokenizer *pair) {
     static const char *const texts[] = {"one two three", "eins zwei drei"};
     static const int32_t sizes[] = {280, 270};

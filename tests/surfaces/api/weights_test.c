@@ -111,7 +111,7 @@ TEST(conversions) {
             assert_int_equal(is_narrow(copy), to > 0);
             assert_same_params(loaded, copy);
             if (from != 3 || to != 3) assert_same_params(loaded, copy_of_wide);
-            /* The type in memory is the type of the file unless another is given. */
+            /* The type in memory is the type of the file unless model.weights requests another. */
             const char *paths[2] = {save_as(loaded, "same", "loaded"), save_as(copy, all[to], "copied")};
             assert_same_files(paths[0], paths[1]);
             if (from == to) {

@@ -48,7 +48,7 @@ static void *serve(void *arg) {
     return NULL;
 }
 
-/* Counts the sentences whose search finished, and checks that each has the result that it has alone. */
+/* Counts the sentences whose search finished, and checks that each has the result of a call with only this sentence. */
 static size_t count_whole(const struct request *request, const struct request *alone) {
     size_t whole = 0;
     for (size_t i = 0; i < xf_hypotheses_sentence_count(request->answers); ++i) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The C++ headers in other programs: each header alone, and programs that use all of them with every standard
+# The C++ headers in other programs: each header by itself, and programs that use all of them with every standard
 # from C++17 on and every compiler, with common warnings as errors and without run-time type
 # information.
 #
