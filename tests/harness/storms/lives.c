@@ -1,7 +1,7 @@
 /*
- * Eight threads create, use, cancel, and free handles as fast as possible, in a private context each and in a shared one.
- * They also free or cancel objects that another thread is using. Each status is one that the headers allow, each result
- * is equal to that of an undisturbed run, and no memory of the context, threads, or descriptors remain.
+ * Eight threads create, use, cancel, and free handles as fast as possible, in a private context each and in a shared
+ * one. They also free or cancel objects that another thread is using. Each status is one that the headers allow, each
+ * result is equal to that of an undisturbed run, and no memory of the context, threads, or descriptors remain.
  *
  *     storm_lives [LIVES [SEED]]
  *
