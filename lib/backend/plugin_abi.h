@@ -41,7 +41,7 @@ extern "C" {
 #endif
 
 /* Must be equal on both sides while the version is 0.x. From 1.0 on, tables only grow, as their size member tells. */
-#define XF_PLUGIN_ABI 8u
+#define XF_PLUGIN_ABI 9u
 
 /* The number types of streams. The dtypes mask of a backend has bit 1u << type for each type that it supports. */
 enum { XF_FP32 = 0, XF_BF16 = 1 };
