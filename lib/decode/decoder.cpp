@@ -190,7 +190,7 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
 }
 
 // The number of waiting sentences, longest first, that may begin. Sentences begin together when a quarter of the batch
-// is free, because the encoder is faster for many sentences than for one.
+// is free, because the encoder reads its weights once per pass.
 int64_t Decoder::room(const DecodeConfig &config, const xf_batch &batch, std::span<const int64_t> waiting) const {
     const int64_t active = host_search_.active(), most = config.batch_sentences;
     if (waiting.empty() || active > most * 3 / 4) return 0;

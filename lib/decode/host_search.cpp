@@ -30,7 +30,6 @@ void HostSearch::add(const SearchTask &task) {
     Sentence &sentence = sentences_[vacant_.back()];
     sentence.task = task;
     sentence.search.begin(task.beam, task.limit);
-    sentence.t = 0;
     sentence.cells.resize(task.beam.beam);
     sentence.parents.resize(task.beam.beam);
     for (auto *lists : {&sentence.cells, &sentence.parents})
@@ -48,7 +47,7 @@ void HostSearch::add(const SearchTask &task) {
 void HostSearch::collect_rows() {
     rows_.clear();
     int64_t longest = 0;
-    for (const int32_t i : active_) longest = std::max(longest, sentences_[i].t);
+    for (const int32_t i : active_) longest = std::max(longest, sentences_[i].steps());
     rows_.ld_cells = longest + 1;
     for (const int32_t i : active_) {
         const Sentence &sentence = sentences_[i];
@@ -58,7 +57,7 @@ void HostSearch::collect_rows() {
         rows_.sentence_length.push_back(static_cast<int32_t>(live.size()));
         for (size_t j = 0; j < live.size(); ++j) {
             rows_.tokens.push_back(live[j].token);
-            rows_.steps.push_back(static_cast<int32_t>(sentence.t));
+            rows_.steps.push_back(static_cast<int32_t>(sentence.steps()));
             rows_.cells.insert(rows_.cells.end(), sentence.cells[j].begin(), sentence.cells[j].end());
             rows_.cells.resize(rows_.tokens.size() * rows_.ld_cells);
         }
@@ -67,33 +66,38 @@ void HostSearch::collect_rows() {
 
 // Selects the tokens that may follow each row.
 void HostSearch::restrict_rows() {
-    const auto too_short = [](const Sentence &s) { return s.t < s.task.min_tokens; };
+    const auto too_short = [](const Sentence &s) { return s.steps() < s.task.min_tokens; };
     const auto count = [&](const auto &is) {
         return std::count_if(active_.begin(), active_.end(), [&](int32_t i) { return is(sentences_[i]); });
     };
     const int64_t short_sentences = count(too_short);
-    rows_.may_end = short_sentences == 0;
+    rows_.may_end = short_sentences < active();
     // The bits of a row exclude the end symbol only if other rows may end.
-    const bool mixed = short_sentences > 0 && short_sentences < active();
-    if (mixed) rows_.may_end = true;
-    if (!mixed && count([](const Sentence &s) { return s.task.restricts(s.t); }) == 0) return;
+    const bool mixed = rows_.may_end && short_sentences > 0;
+    if (!mixed && count([](const Sentence &s) { return s.task.restricts(s.steps()); }) == 0) return;
     const size_t words = allowed_words(model_.config().V);
     rows_.allowed.assign(rows_.tokens.size() * words, ~0u);
     if (partial_ids_.size() < rows_.tokens.size()) partial_ids_.resize(rows_.tokens.size());
     partials_.clear();
+    const Constraint *constraint = nullptr;
     size_t row = 0;
     for (const int32_t i : active_) {
         const Sentence &s = sentences_[i];
+        if (s.task.uses_constraint(s.steps()) && s.task.constraint != constraint) {
+            if (!partials_.empty()) (*constraint)(partials_);
+            partials_.clear();
+            constraint = s.task.constraint;
+        }
         for (size_t j = 0; j < s.search.live().size(); ++j, ++row) {
             const auto bits = std::span(rows_.allowed).subspan(row * words, words);
-            s.task.force_prefix(s.t, bits);
+            s.task.force_prefix(s.steps(), bits);
             if (mixed && too_short(s)) bits[s.task.beam.end_token / 32] &= ~(1u << s.task.beam.end_token % 32);
-            if (!s.task.uses_constraint(s.t)) continue;
+            if (!s.task.uses_constraint(s.steps())) continue;
             s.search.tokens(j, &partial_ids_[row]);
-            partials_[s.task.constraint].push_back({s.task.sentence, partial_ids_[row], s.search.remaining(), bits});
+            partials_.push_back({s.task.sentence, partial_ids_[row], s.search.remaining(), bits});
         }
     }
-    for (const auto &[constraint, partials] : partials_) (*constraint)(partials);
+    if (!partials_.empty()) (*constraint)(partials_);
 }
 
 // Gives each live hypothesis the cells of its parent and a new one, and frees the cells of hypotheses that have ended.
@@ -139,16 +143,14 @@ void HostSearch::step(const Call &call, std::vector<SentenceOutcome> *outcomes) 
     restrict_rows();
     int64_t k = 0;
     for (const int32_t i : active_) k = std::max(k, sentences_[i].continuations(V));
-    const int64_t rows = std::ssize(rows_.tokens);
     if (pool_.size() > step_.cells()) reserve_cells();
-    values_.resize(rows * k);
+    values_.resize(rows_.tokens.size() * k);
     ids_.resize(values_.size());
     step_.run(rows_, k, values_.data(), ids_.data(), call);
     for (size_t a = 0; a < active_.size(); ++a) {
         Sentence &sentence = sentences_[active_[a]];
         const int64_t at = rows_.sentence_begin[a] * k;
         sentence.search.advance(values_.data() + at, ids_.data() + at, sentence.continuations(V), k);
-        ++sentence.t;
         if (sentence.search.done())
             end(active_[a], outcomes);
         else

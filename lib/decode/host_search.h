@@ -7,7 +7,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <vector>
 
 #include "decode/cell_pool.h"
@@ -37,10 +36,10 @@ private:
     struct Sentence {
         SearchTask task;
         BeamSearch search;
-        int64_t t = 0;                                // the number of steps
         std::vector<std::vector<int32_t>> cells{};    // of each live hypothesis, the last one for its next step
         std::vector<std::vector<int32_t>> parents{};  // used by inherit_cells()
 
+        int64_t steps() const { return std::ssize(cells[0]) - 1; }
         int64_t continuations(int64_t V) const;
     };
     void collect_rows();
@@ -55,7 +54,7 @@ private:
     std::vector<int32_t> active_, vacant_;  // indices of sentences_
     int64_t source_tokens_ = 0;
     CellPool pool_;
-    std::map<const Constraint *, std::vector<Partial>> partials_;
+    std::vector<Partial> partials_;  // for the constraints
     std::vector<std::vector<int32_t>> partial_ids_;
     DecoderStep::Rows rows_;
     std::vector<float> values_;

@@ -41,7 +41,7 @@ public:
         const int64_t steps = context_.graphs() ? bucket(tokens) : tokens;
         Arena arena(context_.dtype());
         arena.numbers(source * c_.decoder_layers, c_.kv_columns());  // keys and values of the encoder's output
-        // The cache doubles; while it grows, the old one also exists.
+        // An estimate of the cells: hypotheses share some, and while the pool grows, the old one also exists.
         const int64_t columns = c_.q_columns() + c_.v_columns();
         arena.numbers(c_.decoder_layers * (steps + (steps + 1) / 2), rows * columns);
         StackActivations acts;

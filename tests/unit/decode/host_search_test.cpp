@@ -4,6 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/host_search.h"
 
+#include <atomic>
+#include <cstdlib>
+
 #include "decode/decoding.hpp"
 
 namespace {
@@ -140,6 +143,53 @@ XF_TEST(memory_follows_the_live_tokens) {
     const auto one = [] { return size_t{1}; };
     together(model, requests, one, &layout);
     CHECK(layout.memory_rows <= (20 + 8 * 3) * 3 / 2);
+}
+
+// Host memory that fails allocation number `failing` of those that follow.
+struct FailingMemory {
+    std::atomic<int64_t> failing{-1}, count{0};
+
+    xf_host host() {
+        xf_host services = XF_HOST_INIT;
+        services.alloc_user = this;
+        services.alloc = [](void *user, size_t size, size_t alignment) -> void * {
+            auto *const memory = static_cast<FailingMemory *>(user);
+            if (memory->count++ == memory->failing) return nullptr;
+            return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+        };
+        services.free = [](void *, void *block, size_t) { std::free(block); };
+        return services;
+    }
+};
+
+// Each allocation of a call in which the pool of cells and the memory of the sources grow fails in turn.
+XF_TEST(a_decoder_remains_usable_after_a_failed_allocation) {
+    FailingMemory memory;
+    const xf_host host = memory.host();
+    const auto context = open_device({"cpu:ref", "auto", true}, 1, &host);
+    const auto model = make_reverser(context);
+    Draw draw(9);
+    std::vector<Ids> sources;
+    for (int i = 0; i < 12; ++i) sources.push_back(sentence(&draw, 1, 12, kReverserIds));
+    const xf::Options options = options_of({{"decode.batch_sentences", "4"}, {"decode.min_tokens", "40"}});
+    xf::Decoder fresh(model, options);
+    const Answers expected = decode(&fresh, sources);
+    int64_t failures = 0;
+    for (bool failed = true; failed; ++failures) {
+        xf::Decoder decoder(model, options);
+        memory.count = 0;
+        memory.failing = failures;
+        try {
+            decode(&decoder, sources);
+            failed = false;
+        } catch (const xf::Error &error) {
+            CHECK_EQ(error.status(), XF_ERROR_NO_MEMORY);
+        }
+        memory.failing = -1;
+        const Answers found = decode(&decoder, sources);
+        for (size_t i = 0; i < sources.size(); ++i) CHECK(same(found[i], expected[i]));
+    }
+    CHECK(failures > 8);  // the pool grew
 }
 
 }  // namespace
