@@ -172,9 +172,14 @@ XF_TEST(a_decoder_remains_usable_after_a_failed_allocation) {
     std::vector<Ids> sources;
     for (int i = 0; i < 12; ++i) sources.push_back(sentence(&draw, 1, 12, kReverserIds));
     const xf::Options options = options_of({{"decode.batch_sentences", "4"}, {"decode.min_tokens", "40"}});
-    xf::Decoder fresh(model, options);
-    const Answers expected = decode(&fresh, sources);
-    int64_t failures = 0;
+    const int64_t before = context->heap().current();
+    Answers expected;
+    int64_t usual = 0, failures = 0;  // usual: the memory of a decoder that never failed
+    {
+        xf::Decoder decoder(model, options);
+        expected = decode(&decoder, sources);
+        usual = context->heap().current() - before;
+    }
     for (bool failed = true; failed; ++failures) {
         xf::Decoder decoder(model, options);
         memory.count = 0;
@@ -188,6 +193,7 @@ XF_TEST(a_decoder_remains_usable_after_a_failed_allocation) {
         memory.failing = -1;
         const Answers found = decode(&decoder, sources);
         for (size_t i = 0; i < sources.size(); ++i) CHECK(same(found[i], expected[i]));
+        CHECK(context->heap().current() - before <= usual + usual / 20);
     }
     CHECK(failures > 8);  // the pool grew
 }
