@@ -69,14 +69,14 @@ typedef struct xf_backend_info {
 /**
  * @brief Returns the number of backends that the library supports, available or not.
  * @param context [in] the context
- * @return the number; 0 if context is not a context
+ * @return the number; 0 if context is NULL or another kind of handle
  * @threads any
  * @since 0.1
  */
 XF_API size_t xf_context_backend_count(const xf_context *context);
 
 /**
- * @brief Describes one backend. Opens nothing.
+ * @brief Describes one backend. Does not open it.
  * @param context [in] the context
  * @param index [in] from 0 to xf_context_backend_count() - 1
  * @param info [in,out] struct_size set by the caller

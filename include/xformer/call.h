@@ -23,9 +23,9 @@ typedef struct xf_progress {
     /** sizeof(xf_progress) of the library. */
     size_t struct_size;
     /**
-     * The task, a static string, and the unit of done and total: "tokenizer" (learned tokens; for unigram, removed
-     * pieces), "encode" (sentence pairs), "load" and "save" (bytes), "translate" (sentences), or "evaluate" (batches).
-     * Later versions may add tasks.
+     * Name of the task, a static string. In parentheses, the unit of done and total: "tokenizer" (learned tokens; for
+     * unigram, removed pieces), "encode" (sentence pairs), "load" and "save" (bytes), "translate" (sentences),
+     * "evaluate" (batches). Later versions may add tasks.
      */
     const char *task;
     /**
@@ -51,7 +51,7 @@ typedef int32_t (*xf_progress_fn)(void *user, const xf_progress *progress);
 /**
  * @brief Parameters of one call. Functions that may take a long time accept a pointer to it; NULL selects the defaults.
  *
- * The struct and the flag must remain valid until the call returns. Several calls may share both.
+ * The struct and its cancel flag must remain valid until the call returns. Several calls may share them.
  *
  * @since 0.1
  */

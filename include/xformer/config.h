@@ -101,10 +101,11 @@ XF_API xf_status xf_config_copy(const xf_config *config, xf_config **out, xf_err
 /**
  * @brief Sets the model and training options of a named preset. Other options are unchanged.
  *
- * "base" and "big" are the models of the paper, "parsing" is the model of s. 6.3. "small" (about 10 M parameters with a
- * vocabulary of 10,000) and "tiny" (for tests) are defined by this library. Every preset sets the numbers of encoder
- * and decoder layers, d_model, d_ff, heads, d_k, d_v, positions, dropout and attention dropout, label smoothing, and
- * warm-up steps; "parsing" also sets the beam size, the length penalty alpha, and the maximum number of extra tokens.
+ * "base" and "big" are the models of the paper's Table 3; "parsing" is the model of s. 6.3. "small" (about 10 M
+ * parameters with a vocabulary of 10,000) and "tiny" (for tests) are defined by this library. Every preset sets the
+ * numbers of encoder and decoder layers, d_model, d_ff, heads, d_k, d_v, positions, dropout and attention dropout,
+ * label smoothing, and warm-up steps; "parsing" also sets the beam size, the length penalty alpha, and the maximum
+ * number of extra tokens.
  *
  * @param config [in,out] the config
  * @param name [in] the name of the preset

@@ -24,9 +24,9 @@ inline namespace v0_1 {
 
 /** @brief Receives log lines; see xf_log_fn. Must not use its context, except to call cancel().
  *
- *  It may throw. The call then continues, but the function receives no more of its log lines. At the end, the call
- *  frees its result and throws the exception, even if the call itself failed. Its effects, for example a training step,
- *  are not undone. If the call was made from C, the exception is dropped. */
+ *  It may throw. The call then continues, but reports no more log lines. At the end, the call frees its result and
+ *  throws the exception, even if the call itself failed. The effects of the call, for example a training step, are not
+ *  undone. If the call was made from C, the exception is dropped. */
 using LogFunction = std::function<void(const xf_log_line &)>;
 
 /** @brief Refers to the transport of a rank; a Comm of experimental.hpp converts to it. */
@@ -70,7 +70,7 @@ struct BackendAt {
 class Context : public Owner<View<xf_context>, xf_context, xf_context_free> {
 public:
     using Owner::Owner;
-    /** @brief Creates a context. @param config [in] options "context." @param host [in] services of the host */
+    /** @brief Creates a context. @param config [in] "context." options @param host [in] services of the host */
     explicit Context(ConfigView config = {}, Host host = {}) : Context(open(config, std::move(host))) {}
 
     /** @brief Cancels all calls that are running on the context and its objects. Any thread or signal handler may

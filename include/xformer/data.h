@@ -3,7 +3,8 @@
  *
  * A corpus contains sentence pairs as text or as token ids. A batcher encodes it, shuffles the pairs, groups pairs of
  * similar length (paper s. 5.1), and produces packed batches, which have no padding. The sequence of batches depends
- * only on the corpus, the options, and a position (epoch, batch), so a resumed run continues exactly.
+ * only on the corpus, the options, and a position (epoch, batch), so a resumed run reads the same batches as an
+ * uninterrupted one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,7 +34,7 @@ typedef struct xf_batcher xf_batcher;
 /** @brief A trainer; see train.h. @since 0.1 */
 typedef struct xf_trainer xf_trainer;
 
-/** @brief Line counts of a corpus. lines is the sum of the others. @since 0.1 */
+/** @brief Line counts of a corpus. The member lines is the sum of the others. @since 0.1 */
 typedef struct xf_corpus_stats {
     /** In: sizeof(xf_corpus_stats) of the caller. */
     size_t struct_size;
@@ -153,9 +154,9 @@ XF_API xf_status xf_corpus_from_pairs(xf_context *context, const char *const *so
 /**
  * @brief Creates a corpus of ids, for hosts with their own tokenizer. The ids are copied.
  * @param context [in] the context
- * @param pairs [in] each side consists of at least one token, the end symbol (the same one in all pairs), and at most
- * one language token; for example "5 7 1" or "5 7 1 9" with end symbol 1 and language token 9. Ids are not negative; an
- * id that exceeds the vocabulary is reported by the call that uses it
+ * @param pairs [in] each side consists of at least one token, then the end symbol (the same one in all pairs), then at
+ * most one language token; for example "5 7 1" or "5 7 1 9" with end symbol 1 and language token 9. Ids are not
+ * negative; an id that exceeds the vocabulary is reported by the call that uses it
  * @param call [in] NULL: defaults
  * @param out [out] the corpus, which contains no text; free it with xf_corpus_free()
  * @param err [out] may be NULL
@@ -189,7 +190,7 @@ XF_API xf_status xf_corpus_subset(const xf_corpus *corpus, const int64_t *indice
  * @param rest [out] the pairs for training; free it with xf_corpus_free()
  * @param held_out [out] the held-out pairs; free it with xf_corpus_free()
  * @param err [out] may be NULL
- * @return as xf_corpus_subset()
+ * @return as xf_corpus_subset(); XF_ERROR_OUT_OF_RANGE (held_out_count)
  * @threads shared-read
  * @since 0.1
  */
@@ -207,7 +208,7 @@ XF_API void xf_corpus_free(xf_corpus *corpus);
 /**
  * @brief Returns the number of pairs of a corpus.
  * @param corpus [in] the corpus
- * @return the number; 0 if corpus is not a corpus
+ * @return the number; 0 if corpus is NULL or another kind of handle
  * @threads shared-read
  * @since 0.1
  */

@@ -52,7 +52,7 @@ public:
     /** @brief Opens pairs: lines "source TAB target".
      *  @param context [in] the context
      *  @param path [in] a file or a folder
-     *  @param config [in] options "data."
+     *  @param config [in] "data." options
      *  @param call [in] parameters of the call
      *  @return the corpus */
     static Corpus open(const Context &context, CString path, ConfigView config = {}, const Call &call = {}) {
@@ -63,7 +63,7 @@ public:
      *  @param context [in] the context
      *  @param source [in] a file or a folder
      *  @param target [in] a file or a folder
-     *  @param config [in] options "data."
+     *  @param config [in] "data." options
      *  @param call [in] parameters of the call
      *  @return the corpus */
     static Corpus open_parallel(const Context &context, CString source, CString target, ConfigView config = {},
@@ -74,7 +74,7 @@ public:
     /** @brief Creates a corpus from pairs in memory.
      *  @param context [in] the context
      *  @param pairs [in] a range of std::pair or similar; copied
-     *  @param config [in] options "data."
+     *  @param config [in] "data." options
      *  @param call [in] parameters of the call
      *  @return the corpus */
     template <class Pairs>
@@ -110,9 +110,9 @@ public:
 
     /** @brief Returns the number of pairs. @return the number */
     std::size_t size() const noexcept { return static_cast<std::size_t>(xf_corpus_pair_count(get())); }
-    auto begin() const { return pairs().begin(); } /**< @brief Returns the beginning. @return a position */
-    auto end() const { return pairs().end(); }     /**< @brief Returns the end. @return a position */
-    /** @brief Returns a pair. @param index [in] less than size(), otherwise Error @return its text */
+    auto begin() const { return pairs().begin(); } /**< @brief Returns the beginning. @return an iterator */
+    auto end() const { return pairs().end(); }     /**< @brief Returns the end. @return an iterator */
+    /** @brief Returns a pair. @param index [in] less than size(); otherwise throws Error @return its text */
     Pair operator[](std::size_t index) const { return pairs()[index]; }
     /** @brief Reports the numbers of lines read, kept, and skipped. @return the numbers */
     xf_corpus_stats stats() const {
@@ -132,11 +132,11 @@ public:
     explicit Batch(const xf_batch &batch) noexcept : xf_batch(batch) {}
     /** @brief Returns the number of sentences. @return the number */
     std::size_t size() const noexcept { return static_cast<std::size_t>(sentences); }
-    /** @brief Returns a source sentence. @param index [in] less than size(), otherwise Error @return ids with the end
-     *  symbol */
+    /** @brief Returns a source sentence. @param index [in] less than size(); otherwise throws Error @return ids with
+     * the end symbol */
     span<const std::int32_t> source(std::size_t index) const { return side(src_ids, src_offsets, index); }
-    /** @brief Returns a target sentence. @param index [in] less than size(), otherwise Error @return ids with the end
-     *  symbol; empty if the batch has no targets */
+    /** @brief Returns a target sentence. @param index [in] less than size(); otherwise throws Error @return ids with
+     * the end symbol; empty if the batch has no targets */
     span<const std::int32_t> target(std::size_t index) const { return side(tgt_ids, tgt_offsets, index); }
 
 private:
@@ -215,7 +215,7 @@ class Batcher : public Owner<View<xf_batcher>, xf_batcher, xf_batcher_free> {
 public:
     using Owner::Owner;
     /** @brief Encodes a corpus. @param corpus [in] may be freed afterwards @param tokenizer [in] may be freed
-     *  afterwards; none for a corpus of ids @param config [in] options "data." and "text."
+     *  afterwards; none for a corpus of ids @param config [in] "data." and "text." options
      *  @param call [in] parameters of the call */
     Batcher(const Corpus &corpus, TokenizerView tokenizer, ConfigView config = {}, const Call &call = {})
         : Batcher(detail::make<Batcher>(xf_batcher_create, corpus.get(), tokenizer.get(), config.get(),
@@ -257,8 +257,8 @@ public:
         Batcher *from_ = nullptr;
         Batch batch_;
     };
-    iterator begin() { return iterator(*this); } /**< @brief Reads the next batch. @return its position */
-    iterator end() { return {}; }                /**< @brief Returns the end of the epoch. @return its position */
+    iterator begin() { return iterator(*this); } /**< @brief Reads the next batch. @return an iterator */
+    iterator end() { return {}; }                /**< @brief Returns the end of the epoch. @return an iterator */
 
     /** @brief Reports position and contents. @return the position of the next batch, and the counts of the epoch */
     xf_batcher_stats stats() const {

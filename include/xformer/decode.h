@@ -97,7 +97,7 @@ typedef struct xf_decode_params {
  *
  * The number of sentences is not limited: the decoder groups them by length and processes "decode.batch_sentences" at a
  * time. A sentence that cannot be decoded (an id out of range, too many tokens) does not fail the call;
- * xf_hypotheses_get_sentence() returns the status of each.
+ * xf_hypotheses_get_sentence() returns the status of each sentence.
  *
  * When the deadline of the call passes, each running search ends with its best hypothesis so far
  * (xf_hypothesis::complete is 0), and sentences that were not begun have the status XF_ERROR_DEADLINE. The deadline is
@@ -125,7 +125,8 @@ XF_API xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, const xf_
  *
  * White space around a text is ignored. A text without any token has one empty hypothesis with score 0. A text that
  * cannot be translated (NULL, invalid UTF-8, too long) does not fail the call; xf_hypotheses_get_sentence() returns the
- * status of each. A multilingual model ("model.languages") requires "text.source_language" and "text.target_language".
+ * status of each text. A multilingual model ("model.languages") requires "text.source_language" and
+ * "text.target_language".
  *
  * @param decoder [in,out] the decoder; its model has a tokenizer
  * @param texts [in] count strings
@@ -145,7 +146,7 @@ XF_API xf_status xf_translate(xf_decoder *decoder, const char *const *texts, con
 /**
  * @brief Returns the number of sentences.
  * @param hypotheses [in] the hypotheses
- * @return the number; 0 if hypotheses is not a set of hypotheses
+ * @return the number; 0 if hypotheses is NULL or another kind of handle
  * @threads shared-read
  * @since 0.1
  */

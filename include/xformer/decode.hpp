@@ -32,7 +32,7 @@ struct Hypothesis {
     span<const float> token_log_probabilities; /**< of each token; if finished, the last is the end symbol's */
     double log_probability;                    /**< sum of token_log_probabilities */
     double score;                              /**< log_probability divided by the length penalty */
-    bool finished;                             /**< false if a limit cut it off */
+    bool finished;                             /**< false if a limit cut it off or no token could follow */
     bool complete;                             /**< false if the deadline ended the search */
 };
 
@@ -79,13 +79,13 @@ public:
     using Owner::Owner;
     /** @brief Returns the number of sentences. @return the number */
     std::size_t size() const noexcept { return xf_hypotheses_sentence_count(get()); }
-    auto begin() const { return all().begin(); } /**< @brief Returns the beginning. @return a position */
-    auto end() const { return all().end(); }     /**< @brief Returns the end. @return a position */
+    auto begin() const { return all().begin(); } /**< @brief Returns the beginning. @return an iterator */
+    auto end() const { return all().end(); }     /**< @brief Returns the end. @return an iterator */
     /** @brief Returns the hypotheses of a sentence. @param sentence [in] less than size(); otherwise the range is empty
      *  @return the range, best first */
     Sentence operator[](std::size_t sentence) const & { return all()[sentence]; }
     Sentence operator[](std::size_t sentence) && = delete;
-    /** @brief Returns the status of a sentence. @param sentence [in] less than size(), otherwise Error
+    /** @brief Returns the status of a sentence. @param sentence [in] less than size(); otherwise throws Error
      *  @return status, message, and number of hypotheses; the message is owned by this object */
     xf_sentence_info status(std::size_t sentence) const {
         return detail::fill(xf_sentence_info XF_SENTENCE_INFO_INIT, xf_hypotheses_get_sentence, get(), sentence);
@@ -108,7 +108,7 @@ struct DecodeParams {
 class Decoder : public Owner<View<xf_decoder>, xf_decoder, xf_decoder_free> {
 public:
     using Owner::Owner;
-    /** @brief Creates a decoder. @param model [in] kept alive @param config [in] options "decode." and "text." */
+    /** @brief Creates a decoder. @param model [in] kept alive @param config [in] "decode." and "text." options */
     explicit Decoder(ModelView model, ConfigView config = {})
         : Decoder(detail::make<Decoder>(xf_decoder_create, model.get(), config.get())) {}
 
@@ -119,8 +119,8 @@ public:
         return std::string(found[0].front().text);
     }
     /** @brief Translates texts. @param texts [in] UTF-8 @param params [in] options, prefixes, and constraint
-     *  @param call [in] parameters of the call @return "decode.n_best" hypotheses for each, in the same order. If a
-     *  text fails, the others still succeed */
+     *  @param call [in] parameters of the call @return at most "decode.n_best" hypotheses for each text, in the same
+     *  order. If a text fails, the others still succeed */
     Hypotheses translate(std::initializer_list<std::string_view> texts, const DecodeParams &params = {},
                          const Call &call = {}) {
         return translate<>(texts, params, call);
@@ -129,7 +129,8 @@ public:
      *  @param texts [in] a range of std::string, std::string_view, or const char *
      *  @param params [in] options, prefixes, and constraint
      *  @param call [in] parameters of the call
-     *  @return "decode.n_best" hypotheses for each, in the same order. If a text fails, the others still succeed */
+     *  @return at most "decode.n_best" hypotheses for each text, in the same order. If a text fails, the others still
+     * succeed */
     template <class Texts, class Text = decltype(*std::begin(std::declval<const Texts &>())),
               std::enable_if_t<std::is_convertible_v<Text, std::string_view>, int> = 0>
     Hypotheses translate(const Texts &texts, const DecodeParams &params = {}, const Call &call = {}) {
@@ -201,7 +202,7 @@ public:
         return log_probabilities;
     }
     /** @brief Measures loss and perplexity. @param batcher [in,out] all its pairs are read; its position is unchanged
-     *  afterwards @param call [in] parameters of the call @return the mean of all pairs */
+     *  afterwards @param call [in] parameters of the call @return statistics of all pairs */
     xf_eval_stats evaluate(Batcher &batcher, const Call &call = {}) {
         return detail::fill(xf_eval_stats XF_EVAL_STATS_INIT, xf_evaluate, get(), batcher.get(),
                             detail::CallStruct(call).get());

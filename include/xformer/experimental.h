@@ -33,7 +33,7 @@ extern "C" {
  * xf_comm_loopback(), or an implementation of the host.
  *
  * Messages are not trusted. Each has a sequence number and a checksum; a message that is lost, truncated, duplicated,
- * reordered, or changed is an error and never a wrong sum. If a rank dies or stops, every other rank returns
+ * reordered, or changed causes an error, never a wrong sum. If a rank dies or stops, every other rank returns
  * XF_ERROR_PEER within "context.comm_timeout". After that error the ranks cannot be reconnected: end the process and
  * resume from the last checkpoint. If only one rank has an error (no memory, cancelled), the others return
  * XF_ERROR_PEER with its message. All ranks are then as before the step, and training can continue with the next step.
@@ -120,8 +120,8 @@ XF_API xf_status xf_comm_loopback(xf_comm *comms, int32_t size, xf_error *err);
  * @param values [out] [xf_context_info::rank_count] the numbers of all ranks, by rank
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT; XF_ERROR_BUSY (another collective call of this context is running);
- *         XF_ERROR_PEER (a rank has ended, did not respond, or makes another call; the ranks cannot be reconnected),
- *         XF_ERROR_NO_MEMORY
+ *         XF_ERROR_PEER (a rank has ended, did not respond, or makes a different collective call; the ranks cannot be
+ *         reconnected), XF_ERROR_NO_MEMORY
  * @threads any; one collective call of the context at a time
  * @since 0.1
  */
@@ -153,8 +153,9 @@ typedef struct xf_partial {
      */
     size_t remaining;
     /**
-     * Bit set of the tokens that may follow: token id is bit id % 32 of allowed[id / 32]. All bits are set before the
-     * call; the callback clears those of forbidden tokens. The start symbol is never selected.
+     * Bit set of the tokens that may follow: token id is bit id % 32 of allowed[id / 32]. Before the call, all bits are
+     * set, but that of the end symbol may be clear while "decode.min_tokens" forbids it. The callback clears the bits
+     * of forbidden tokens. The start symbol is never selected.
      */
     uint32_t *allowed;
 } xf_partial;
@@ -163,7 +164,10 @@ typedef struct xf_partial {
 typedef struct xf_constraint_step {
     /** sizeof(xf_constraint_step) of the library. */
     size_t struct_size;
-    /** [count] the live hypotheses of all sentences, in an unspecified order. */
+    /**
+     * [count] the unfinished hypotheses of all sentences that are being searched, in an unspecified order. Hypotheses
+     * that are shorter than their prefix are omitted.
+     */
     const xf_partial *const *partials;
     /** Number of hypotheses. */
     size_t count;
@@ -213,7 +217,10 @@ typedef struct xf_constraint {
 enum {
     /** Encoder self-attention: queries and keys are the source tokens. */
     XF_ATTENTION_ENCODER = 1,
-    /** Decoder self-attention: queries and keys are the target positions; a query attends only to earlier positions. */
+    /**
+     * Decoder self-attention: queries and keys are the target positions; a query attends only to its own and earlier
+     * positions.
+     */
     XF_ATTENTION_DECODER = 2,
     /** Encoder-decoder attention: queries are the target positions, keys the source tokens. */
     XF_ATTENTION_CROSS = 3
@@ -245,8 +252,8 @@ XF_API xf_status xf_attention_weights(xf_decoder *decoder, const xf_batch *pair,
                                       float *weights, size_t capacity, size_t *count, xf_error *err);
 
 /**
- * @brief Copies the pending gradient of one tensor: the gradient of the mean loss per target token of the batches so
- * far.
+ * @brief Copies the pending gradient of one tensor: the gradient of the mean loss per target token of the accumulated
+ * batches.
  * @param trainer [in] the trainer; xf_train_accumulate() was called
  * @param index [in] parameter tensor, as in xf_model_get_tensor()
  * @param values [out] room for count numbers, row-major

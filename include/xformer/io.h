@@ -93,9 +93,9 @@ typedef struct xf_sink {
     /** XF_IO_MEMORY: size of data in bytes. */
     uint64_t capacity;
     /**
-     * XF_IO_CALLBACK: stores bytes at offset. Every byte of the file is written; bytes at the start are written again
-     * at the end, when the checksum is known. Called on the thread that made the call. Returns 0 on success; any other
-     * value fails the call with XF_ERROR_IO. Must not throw or longjmp.
+     * XF_IO_CALLBACK: stores the bytes of src at offset. Every byte of the file is written; bytes at the start are
+     * written again at the end, when the checksum is known. Called on the thread that made the call. Returns 0 on
+     * success; any other value fails the call with XF_ERROR_IO. Must not throw or longjmp.
      */
     int32_t (*write)(void *user, uint64_t offset, const void *src, size_t bytes);
     /** Passed to write. */

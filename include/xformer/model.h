@@ -58,8 +58,8 @@ XF_API xf_status xf_model_create(xf_context *context, const xf_tokenizer *tokeni
 /**
  * @brief Loads a model that xf_model_save() or xf_trainer_save() wrote.
  *
- * Everything is validated before it is used: sizes, shapes, names, the checksum over all bytes, and that all numbers
- * are finite. From a checkpoint, the model is loaded and the optimizer's state is ignored.
+ * Everything is validated before it is used: sizes, shapes, names, the checksum over all bytes, and the numbers, which
+ * must be finite. From a checkpoint, the model is loaded and the optimizer's state is ignored.
  *
  * Reads "model.weights": the type of the matrices in memory. "same" keeps the type of the file; if the device cannot
  * multiply with that type, the matrices are converted to fp32, which is logged.
@@ -100,7 +100,7 @@ typedef struct xf_model_summary {
      * many target tokens.
      */
     int64_t train_bytes;
-    /** Number of updates of a checkpoint; -1 for a model. */
+    /** Number of updates before a checkpoint was saved; -1 for a model file. */
     int64_t step;
     /** 1 if the file contains a tokenizer. */
     int32_t has_tokenizer;
@@ -131,10 +131,10 @@ XF_API xf_status xf_model_inspect(xf_context *context, const xf_source *source, 
  * @brief Saves a model.
  *
  * Reads "model.weights": the type of the matrices in the file; "same" keeps the model's own. Conversion rounds to
- * nearest. fp16 keeps 11 significant bits of magnitudes from 2^-14 and rounds smaller ones to multiples of 2^-24; bf16
- * keeps 8 significant bits. int8 stores each row of a matrix as integers from -127 to 127 times a scale, the row's
- * largest magnitude / 127. Vectors and position tables remain fp32. Training that continues from a quantized file is
- * less exact than from fp32.
+ * nearest. fp16 keeps 11 significant bits of magnitudes of at least 2^-14 and rounds smaller ones to multiples of
+ * 2^-24; bf16 keeps 8 significant bits. int8 stores each row of a matrix as integers from -127 to 127 and a scale,
+ * which is the row's largest magnitude divided by 127. Vectors and position tables remain fp32. Training that continues
+ * from a quantized file is less exact than from fp32.
  *
  * @param model [in] the model
  * @param config [in] NULL: all defaults
@@ -209,7 +209,7 @@ XF_API void xf_model_free(xf_model *model);
  * "model.start_token" and "model.end_token" are -1 if the model uses those of its tokenizer (xf_tokenizer_get_info()).
  *
  * @param model [in] the model
- * @return owned by the model, valid until it is freed; NULL if model is not a model
+ * @return owned by the model, valid until it is freed; NULL if model is NULL or another kind of handle
  * @threads shared-read
  * @since 0.1
  */
@@ -219,7 +219,8 @@ XF_API const xf_config *xf_model_config(const xf_model *model);
  * @brief Returns the model's tokenizer. A batcher that is created with this tokenizer adds the special tokens of the
  * model to each text.
  * @param model [in] the model
- * @return owned by the model, valid until it is freed; NULL if the model has none or model is not a model
+ * @return owned by the model, valid until it is freed; NULL if the model has none, or if model is NULL or another kind
+ *         of handle
  * @threads shared-read
  * @since 0.1
  */
@@ -229,7 +230,7 @@ XF_API const xf_tokenizer *xf_model_tokenizer(const xf_model *model);
  * @brief Encodes text as the ids that the model expects in an xf_batch: with the end symbol and language tokens.
  *
  * This is the form that xf_decode(), xf_score(), and xf_train_step() accept. White space around the text is ignored. A
- * text without any token becomes only the end symbol.
+ * text without any token is encoded as only the end symbol.
  *
  * @param model [in] the model; it has a tokenizer
  * @param side [in] XF_SIDE_SOURCE or XF_SIDE_TARGET
@@ -304,7 +305,7 @@ typedef struct xf_tensor_info {
     int32_t type;
     /** Number of dimensions, 1 to 4. */
     int32_t dims;
-    /** Sizes of the dimensions, slowest first: [outputs, inputs] of a linear map, [ids, d_model] of an embedding. */
+    /** Sizes of the dimensions, outermost first: [outputs, inputs] of a linear map, [ids, d_model] of an embedding. */
     int64_t shape[4];
 } xf_tensor_info;
 
@@ -317,7 +318,7 @@ typedef struct xf_tensor_info {
 /**
  * @brief Returns the number of parameter tensors.
  * @param model [in] the model
- * @return the number; 0 if model is not a model
+ * @return the number; 0 if model is NULL or another kind of handle
  * @threads shared-read
  * @since 0.1
  */

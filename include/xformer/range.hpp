@@ -50,12 +50,12 @@ public:
     Range(std::size_t size, At at) : at_(at), size_(size) {}
     std::size_t size() const noexcept { return size_; } /**< @brief Returns the size. @return number of elements */
     bool empty() const noexcept { return size_ == 0; }  /**< @brief Returns whether it is empty. @return true if so */
-    iterator begin() const { return {at_, 0}; }         /**< @brief Returns the beginning. @return a position */
-    iterator end() const { return {at_, size_}; }       /**< @brief Returns the end. @return a position */
+    iterator begin() const { return {at_, 0}; }         /**< @brief Returns the beginning. @return an iterator */
+    iterator end() const { return {at_, size_}; }       /**< @brief Returns the end. @return an iterator */
     value_type front() const {
         return at_(0);
-    } /**< @brief Reads the first element. @return the element; Error if there is none */
-    /** @brief Reads an element. @param index [in] less than size(), otherwise Error @return the element */
+    } /**< @brief Reads the first element. @return the element; throws Error if there is none */
+    /** @brief Reads an element. @param index [in] less than size(); otherwise throws Error @return the element */
     value_type operator[](std::size_t index) const { return at_(index); }
 
 private:

@@ -45,8 +45,8 @@ enum {
  * @brief Trains a tokenizer on both sides of a corpus.
  *
  * Reads the options of the group "tokenizer.". Ids: 0 start, 1 end, 2 to 257 the bytes, then characters, then longer
- * pieces in the order in which they were learned. A small corpus may yield fewer tokens than requested. The same pairs
- * and options yield the same tokenizer.
+ * pieces in the order in which they were learned (for unigram: most probable first). A small corpus may yield fewer
+ * tokens than requested. The same pairs and options yield the same tokenizer.
  *
  * @param context [in] the context
  * @param corpus [in] the text
@@ -182,8 +182,8 @@ XF_API xf_status xf_tokenizer_decode(const xf_tokenizer *tokenizer, const int32_
 /**
  * @brief Returns a readable name of an id.
  *
- * "<s>" and "</s>" are the start and end symbols, "<0xC3>" is a byte that is not a printable ASCII character, and other
- * pieces are shown with U+2581 for a leading space. A SentencePiece tokenizer returns its pieces unchanged.
+ * "<s>" and "</s>" are the start and end symbols, and "<0xC3>" is a byte that is not a printable ASCII character. In
+ * other pieces, U+2581 represents a leading space. A SentencePiece tokenizer returns its pieces unchanged.
  *
  * @param tokenizer [in] the tokenizer; of a pair, one side
  * @param id [in] from 0 to V - 1

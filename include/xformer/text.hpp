@@ -83,7 +83,7 @@ public:
     /** @brief Trains a tokenizer.
      *  @param context [in] the context
      *  @param corpus [in] a Corpus
-     *  @param config [in] options "tokenizer."
+     *  @param config [in] "tokenizer." options
      *  @param call [in] parameters of the call
      *  @return the tokenizer */
     static Tokenizer train(const Context &context, const View<xf_corpus> &corpus, ConfigView config = {},

@@ -80,8 +80,8 @@ typedef struct xf_step_stats {
  * @brief Creates a trainer at step 0.
  *
  * Reads the options of the group "train.". Memory: gradients and two moments of the size of the parameters, one more
- * block of that size with "train.ema", and a workspace that grows to the largest batch. With several ranks, each holds
- * its slice of the moments and of the average, and an additional copy of that slice of the parameters.
+ * block of that size with "train.ema", and a workspace that grows to the largest batch. With several ranks, each rank
+ * holds only its slice of the moments and of the average, and an additional copy of that slice of the parameters.
  *
  * @param model [in] the model to train, with fp32 matrices; kept alive by the trainer
  * @param config [in] NULL: all defaults
@@ -193,7 +193,7 @@ XF_API xf_status xf_train_update(xf_trainer *trainer, xf_step_stats *stats, xf_e
 /**
  * @brief Returns the number of updates so far.
  * @param trainer [in] the trainer
- * @return the number; -1 if trainer is not a trainer
+ * @return the number; -1 if trainer is NULL or another kind of handle
  * @threads shared-read
  * @since 0.1
  */
@@ -235,9 +235,9 @@ XF_API xf_status xf_trainer_copy_average(const xf_trainer *trainer, const xf_cal
  * @brief Saves a checkpoint: model, tokenizer, metadata, options, moments, average, step, and the position of a
  * batcher.
  *
- * xf_model_load() can also read the file. With several ranks, all make this call, and rank 0 writes the file that a
- * single process would write, with the position of its batcher; the other ranks pass the same sink but do not write.
- * Any number of ranks that divides "train.shards" can resume from it. If rank 0 fails, the others return XF_ERROR_PEER.
+ * xf_model_load() can also read the file. With several ranks, all make this call. Rank 0 writes the file that a single
+ * process would write, with the position of its batcher; the other ranks pass the same sink but do not write. Any
+ * number of ranks that divides "train.shards" can resume from it. If rank 0 fails, the others return XF_ERROR_PEER.
  *
  * @param trainer [in] the trainer
  * @param batcher [in] its position is saved; NULL: none
@@ -262,7 +262,7 @@ XF_API xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher,
  *
  * Options of the group "train." that are set in config replace the saved ones, except "train.seed", "train.ema", and
  * those of Adam, because the saved state depends on them. If the backend, its arithmetic, or the precision differs from
- * the saved run, training continues with different bits, which is logged as a warning.
+ * the saved run, later steps yield different bits, which is logged as a warning.
  *
  * With several ranks, each reads the file. "train.shards" has the saved value unless it is set in config.
  *

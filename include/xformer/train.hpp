@@ -27,11 +27,11 @@ inline namespace v0_1 {
 class Trainer : public Owner<View<xf_trainer>, xf_trainer, xf_trainer_free> {
 public:
     using Owner::Owner;
-    /** @brief Creates a trainer at step 0. @param model [in] kept alive @param config [in] options "train." */
+    /** @brief Creates a trainer at step 0. @param model [in] kept alive @param config [in] "train." options */
     explicit Trainer(ModelView model, ConfigView config = {})
         : Trainer(detail::make<Trainer>(xf_trainer_create, model.get(), config.get())) {}
     /** @brief Creates a trainer and its model from a checkpoint. @param context [in] the context
-     *  @param source [in] a path, bytes, or another Source @param config [in] options "train." that change
+     *  @param source [in] a path, bytes, or another Source @param config [in] "train." options that change
      *  @param call [in] parameters of the call @return the trainer, in the state in which it was saved */
     static Trainer resume(const Context &context, const Source &source, ConfigView config = {}, const Call &call = {}) {
         const xf_source from = source.get();

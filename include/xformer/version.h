@@ -23,8 +23,8 @@ extern "C" {
 /**
  * @brief Major version of these headers. From version 1 on, it changes when the ABI breaks.
  *
- * While it is 0, a minor version may break the ABI. The symbols of that version are in a new version node
- * (XFORMER_0.2), so a program that was linked with the old symbols fails to start instead of misbehaving.
+ * While it is 0, a minor version may break the ABI. The symbols of that version are in a new version node, such as
+ * XFORMER_0.2, so a program that was linked with the old symbols fails to start instead of misbehaving.
  *
  * @since 0.1
  */

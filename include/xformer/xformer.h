@@ -1,8 +1,9 @@
 /*
- * xformer/xformer.h - the API of libxformer, which trains and decodes the encoder-decoder Transformer of "Attention Is
- * All You Need" (Vaswani et al. 2017).
+ * xformer/xformer.h - the API of libxformer, which trains the encoder-decoder Transformer of "Attention Is All You
+ * Need" (Vaswani et al. 2017) and decodes with it.
  *
- * Include this header, or only those that you need. experimental.h is separate. C89 to C17, C++98 to C++23.
+ * Include this header, or only the headers that you need. This header does not include experimental.h. All headers are
+ * valid C89 to C23 and C++98 to C++23.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

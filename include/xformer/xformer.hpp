@@ -5,8 +5,9 @@
  *     xformer::Decoder decoder(xformer::Model::load(context, "en-de.xf"));
  *     std::cout << decoder.translate("Choose File - Save.") << '\n';
  *
- * Include this header, or only those that you need. NAME.hpp wraps NAME.h in inline functions. Options, limits, and
- * errors are documented in the C headers: for Model::load(), see xf_model_load(). experimental.hpp is separate.
+ * Include this header, or only the headers that you need. NAME.hpp wraps NAME.h in inline functions. Options, limits,
+ * and errors are documented in the C headers: for Model::load(), see xf_model_load(). This header does not include
+ * experimental.hpp.
  *
  * Each object owns one handle. Objects can be moved; only Config can be copied. Objects can be destroyed in any order.
  * A moved-from object is empty; using it throws Error. A view (ConfigView, TokenizerView, ModelView) refers to a handle
