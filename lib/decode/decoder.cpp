@@ -21,13 +21,12 @@ Options with_set(Options options, const Options &more) {
 int64_t length_of(const int64_t *offsets, int64_t b) { return offsets[b + 1] - offsets[b]; }
 
 void check_offsets(const char *what, int64_t sentences, const int64_t *offsets) {
-    XF_CHECK(offsets[0] == 0, XF_ERROR_INVALID_ARGUMENT, "the first %s offset is %lld, expected 0", what,
-             static_cast<long long>(offsets[0]));
+    XF_CHECK(offsets[0] == 0, XF_ERROR_INVALID_ARGUMENT, "the first %s offset is %" PRId64 ", expected 0", what,
+             offsets[0]);
     for (int64_t b = 0; b < sentences; ++b)
         XF_CHECK(offsets[b + 1] >= offsets[b], XF_ERROR_INVALID_ARGUMENT,
-                 "%s offset %lld is %lld, which is less than the previous one, %lld", what,
-                 static_cast<long long>(b + 1), static_cast<long long>(offsets[b + 1]),
-                 static_cast<long long>(offsets[b]));
+                 "%s offset %" PRId64 " is %" PRId64 ", which is less than the previous one, %" PRId64, what, b + 1,
+                 offsets[b + 1], offsets[b]);
 }
 
 }  // namespace
@@ -48,8 +47,7 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
     c.label_smoothing = static_cast<float>(options.f64("train.label_smoothing"));
     c.smooth_uniform = options.choice<bool>("train.label_smoothing_kind", {{"others", false}, {"uniform", true}});
     XF_CHECK(c.beam.n_best <= c.beam.beam, XF_ERROR_INVALID_ARGUMENT,
-             "decode.n_best is %lld, expected at most decode.beam %lld", static_cast<long long>(c.beam.n_best),
-             static_cast<long long>(c.beam.beam));
+             "decode.n_best is %" PRId64 ", expected at most decode.beam %" PRId64, c.beam.n_best, c.beam.beam);
     return c;
 }
 
@@ -81,45 +79,29 @@ void Decoder::sort_longest_first(const int64_t *offsets) {
     });
 }
 
-// One call of decode().
-struct Decoder::Work {
-    const DecodeConfig &config;
-    const DecodeRequest &request;
-    const Call &call;
-    int64_t max_length;
+// The maximum length of a hypothesis.
+int64_t Decoder::limit(const DecodeTask &task) const {
+    return std::min(std::ssize(task.source) + task.config->max_extra_tokens, model_->config().max_length);
+}
 
-    // The maximum length of a hypothesis for a source of this length.
-    int64_t limit(int64_t source_length) const { return std::min(source_length + config.max_extra_tokens, max_length); }
-    ForcedPrefix prefix(int64_t b) const {
-        ForcedPrefix prefix{config.first_token};
-        if (request.prefix_ids != nullptr)
-            prefix.ids = {request.prefix_ids + request.prefix_offsets[b],
-                          request.prefix_ids + request.prefix_offsets[b + 1]};
-        return prefix;
-    }
-};
-
-// Throws if sentence b cannot be decoded.
-void Decoder::check_sentence(const xf_batch &batch, const Work &work, int64_t b) const {
-    const int32_t *const ids = batch.src_ids + batch.src_offsets[b];
-    const int64_t length = length_of(batch.src_offsets, b);
+void Decoder::check(const DecodeTask &task) const {
+    const std::span<const int32_t> ids = task.source;
     const ModelConfig &c = model_->config();
     const auto V = static_cast<int32_t>(c.V), source_V = static_cast<int32_t>(c.source_V);
-    XF_CHECK(length > 0, XF_ERROR_INVALID_ARGUMENT, "the source has no tokens, expected at least the end symbol");
-    XF_CHECK(length <= c.max_length, XF_ERROR_OUT_OF_RANGE,
-             "the source has %lld tokens; the maximum is %lld (model.max_length)", static_cast<long long>(length),
-             static_cast<long long>(c.max_length));
-    for (int64_t i = 0; i < length; ++i)
-        XF_CHECK(ids[i] >= 0 && ids[i] < source_V, XF_ERROR_OUT_OF_RANGE, "source id %d, expected 0 to %d", ids[i],
-                 source_V - 1);
-    XF_CHECK(c.ends(ids, length), XF_ERROR_INVALID_ARGUMENT,
-             "the source ends with token %d, expected the end symbol %d", ids[length - 1], c.tokens.end);
-    const ForcedPrefix prefix = work.prefix(b);
-    const int64_t prefix_size = prefix.size();
-    XF_CHECK(prefix_size <= work.limit(length), XF_ERROR_OUT_OF_RANGE,
-             "the prefix has %lld tokens, expected at most %lld for this source (decode.max_extra_tokens)",
-             static_cast<long long>(prefix_size), static_cast<long long>(work.limit(length)));
-    for (int64_t t = 0; t < prefix_size; ++t) {
+    XF_CHECK(!ids.empty(), XF_ERROR_INVALID_ARGUMENT, "the source has no tokens, expected at least the end symbol");
+    XF_CHECK(std::ssize(ids) <= c.max_length, XF_ERROR_OUT_OF_RANGE,
+             "the source has %zu tokens; the maximum is %" PRId64 " (model.max_length)", ids.size(), c.max_length);
+    for (const int32_t id : ids)
+        XF_CHECK(id >= 0 && id < source_V, XF_ERROR_OUT_OF_RANGE, "source id %d, expected 0 to %d", id, source_V - 1);
+    XF_CHECK(c.ends(ids.data(), std::ssize(ids)), XF_ERROR_INVALID_ARGUMENT,
+             "the source ends with token %d, expected the end symbol %d", ids.back(), c.tokens.end);
+    const ForcedPrefix prefix{task.config->first_token, task.prefix};
+    const int64_t size = prefix.size(), most = limit(task);
+    XF_CHECK(size <= most, XF_ERROR_OUT_OF_RANGE,
+             "the prefix has %" PRId64 " tokens, expected at most %" PRId64
+             " for this source (decode.max_extra_tokens)",
+             size, most);
+    for (int64_t t = 0; t < size; ++t) {
         const int32_t id = prefix.token(t);
         XF_CHECK(id >= 0 && id < V && id != c.tokens.start && id != c.tokens.end &&
                      !std::binary_search(c.tokens.banned.begin(), c.tokens.banned.end(), id),
@@ -128,11 +110,36 @@ void Decoder::check_sentence(const xf_batch &batch, const Work &work, int64_t b)
     }
 }
 
+void Decoder::list_tasks(const xf_batch &batch, const DecodeRequest &request, const DecodeConfig &config,
+                         std::vector<SentenceOutcome> *outcomes) {
+    const auto part = [](const int32_t *ids, const int64_t *offsets, int64_t b) {
+        return std::span(ids + offsets[b], ids + offsets[b + 1]);
+    };
+    const Constraint *const constraint = request.constraint ? &request.constraint : nullptr;
+    tasks_.clear();
+    for (int64_t b = 0; b < batch.sentences; ++b) {
+        SentenceOutcome &outcome = (*outcomes)[b];
+        if (outcome.settled()) continue;
+        DecodeTask task{b, &config, part(batch.src_ids, batch.src_offsets, b), {}, constraint, &outcome};
+        if (request.prefix_ids != nullptr) task.prefix = part(request.prefix_ids, request.prefix_offsets, b);
+        try {
+            check(task);
+            tasks_.push_back(task);
+        } catch (const Error &error) {
+            outcome.status = error.status();
+            outcome.message = error.what();
+        }
+    }
+    std::sort(tasks_.begin(), tasks_.end(), [](const DecodeTask &a, const DecodeTask &b) {
+        return a.source.size() != b.source.size() ? a.source.size() > b.source.size() : a.sentence < b.sentence;
+    });
+}
+
 std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const DecodeRequest &request,
                                              const DecodeConfig &config, const Call &call,
                                              std::vector<SentenceOutcome> outcomes) {
-    XF_CHECK(batch.sentences >= 0, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences, expected at least 0",
-             static_cast<long long>(batch.sentences));
+    XF_CHECK(batch.sentences >= 0, XF_ERROR_INVALID_ARGUMENT,
+             "the batch has %" PRId64 " sentences, expected at least 0", batch.sentences);
     outcomes.resize(batch.sentences);
     if (batch.sentences == 0) return outcomes;
     XF_CHECK(batch.src_ids != nullptr && batch.src_offsets != nullptr, XF_ERROR_INVALID_ARGUMENT,
@@ -142,48 +149,27 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
              "either the ids or the offsets of the prefixes are NULL, expected both or neither");
     if (request.prefix_ids != nullptr) check_offsets("prefix", batch.sentences, request.prefix_offsets);
 
-    const Work work{config, request, call, model_->config().max_length};
-    order_.clear();
-    for (int64_t b = 0; b < batch.sentences; ++b) {
-        SentenceOutcome &outcome = outcomes[b];
-        if (outcome.settled()) continue;
-        try {
-            check_sentence(batch, work, b);
-            order_.push_back(b);
-        } catch (const Error &error) {
-            outcome.status = error.status();
-            outcome.message = error.what();
-        }
-    }
-    sort_longest_first(batch.src_offsets);
-    host_search_.clear();
-    std::span<const int64_t> waiting = order_;
+    list_tasks(batch, request, config, &outcomes);
+    clear();
+    std::span<const DecodeTask> waiting = tasks_;
     const auto report = [&](int64_t active) {
         call.progress("translate", batch.sentences - std::ssize(waiting) - active, batch.sentences);
     };
-    while (!waiting.empty() || host_search_.active() > 0) {
-        report(host_search_.active());
-        const auto next = waiting.first(room(config, batch, waiting));
+    while (!waiting.empty() || active() > 0) {
+        report(active());
+        const auto next = waiting.first(room(waiting));
         waiting = waiting.subspan(next.size());
-        tasks_.clear();
         try {
-            if (!next.empty()) encode(batch, work, next);
+            if (!next.empty()) begin(next, call);
         } catch (const Error &error) {
             if (error.status() != XF_ERROR_DEADLINE) throw;
-            for (const int64_t b : next) {
-                outcomes[b].status = XF_ERROR_DEADLINE;
-                outcomes[b].message = "the deadline of the call passed before the search of this sentence began";
+            for (const DecodeTask &task : next) {
+                task.outcome->status = XF_ERROR_DEADLINE;
+                task.outcome->message = "the deadline of the call passed before the search of this sentence began";
             }
         }
-        if (tasks_.empty() && host_search_.active() == 0) continue;
-        if (DeviceSearch::is_supported(stream_.device())) {
-            device_search_.run(tasks_, call, report, &outcomes);
-            step_.clear();
-            continue;
-        }
-        for (const SearchTask &task : tasks_) host_search_.add(task);
-        host_search_.step(call, &outcomes);
-        if (call.expired()) host_search_.stop(&outcomes);
+        step(call, report);
+        if (call.expired()) stop(nullptr);
     }
     report(0);
     return outcomes;
@@ -191,31 +177,66 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
 
 // The number of waiting sentences, longest first, that may begin. Sentences begin together when a quarter of the batch
 // is free, because the encoder reads its weights once per pass.
-int64_t Decoder::room(const DecodeConfig &config, const xf_batch &batch, std::span<const int64_t> waiting) const {
-    const int64_t active = host_search_.active(), most = config.batch_sentences;
-    if (waiting.empty() || active > most * 3 / 4) return 0;
-    const int64_t tokens = most * kTokensPerSentence - host_search_.source_tokens();
-    const int64_t fitting = tokens / length_of(batch.src_offsets, waiting[0]);
+int64_t Decoder::room(std::span<const DecodeTask> waiting) const {
+    if (waiting.empty()) return 0;
+    const int64_t active = this->active(), most = waiting[0].config->batch_sentences;
+    if (active > most * 3 / 4) return 0;
+    const int64_t tokens = most * kTokensPerSentence - active_source_tokens();
+    const int64_t fitting = tokens / std::ssize(waiting[0].source);
     return std::min(std::ssize(waiting), std::clamp<int64_t>(fitting, active > 0 ? 0 : 1, most - active));
 }
 
-void Decoder::encode(const xf_batch &batch, const Work &work, std::span<const int64_t> sentences) {
-    work.call.check_deadline();
-    const BeamOptions &beam = work.config.beam;
-    packed_.load(stream_, model_->config(), batch, sentences, PackedBatch::Sides::kSource, beam.start_token);
-    network_.prepare(packed_, PassKind::kInference, false);
-    const Num memory = network_.encode(inference(work.call), packed_);
-    const int64_t row = step_.add_sources(packed_.src, memory, work.call);
-    if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
-        context.log(XF_LOG_DEBUG, "decode", "%lld sentences with sources of up to %lld tokens begin; %lld are active",
-                    static_cast<long long>(std::ssize(sentences)), static_cast<long long>(packed_.src.max_length),
-                    static_cast<long long>(host_search_.active()));
-    const Constraint *constraint = work.request.constraint ? &work.request.constraint : nullptr;
-    for (size_t i = 0; i < sentences.size(); ++i) {
-        const int64_t b = sentences[i], length = length_of(batch.src_offsets, b);
-        tasks_.push_back({b, beam, work.config.min_tokens, work.limit(length), work.prefix(b), constraint,
-                          DecoderStep::Source::of(packed_.src, i, row)});
+void Decoder::begin(std::span<const DecodeTask> tasks, const Call &call) {
+    call.check_deadline();
+    ids_.clear();
+    offsets_.assign(1, 0);
+    order_.clear();
+    for (const DecodeTask &task : tasks) {
+        ids_.insert(ids_.end(), task.source.begin(), task.source.end());
+        offsets_.push_back(std::ssize(ids_));
+        order_.push_back(std::ssize(order_));
     }
+    xf_batch batch XF_BATCH_INIT;
+    batch.sentences = std::ssize(tasks);
+    batch.src_ids = ids_.data();
+    batch.src_offsets = offsets_.data();
+    packed_.load(stream_, model_->config(), batch, order_, PackedBatch::Sides::kSource, 0);
+    network_.prepare(packed_, PassKind::kInference, false);
+    const Num memory = network_.encode(inference(call), packed_);
+    const int64_t row = step_.add_sources(packed_.src, memory, call);
+    if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
+        context.log(XF_LOG_DEBUG, "decode",
+                    "%zu sentences with sources of up to %" PRId64 " tokens begin; %" PRId64 " are active",
+                    tasks.size(), packed_.src.max_length, active());
+    for (size_t i = 0; i < tasks.size(); ++i) {
+        const DecodeTask &task = tasks[i];
+        const SearchTask search{task.sentence,
+                                task.config->beam,
+                                task.config->min_tokens,
+                                limit(task),
+                                {task.config->first_token, task.prefix},
+                                task.constraint,
+                                DecoderStep::Source::of(packed_.src, static_cast<int64_t>(i), row),
+                                task.outcome};
+        if (in_groups())
+            group_.push_back(search);
+        else
+            host_search_.add(search);
+    }
+}
+
+void Decoder::step(const Call &call, const DeviceSearch::Report &report) {
+    if (!group_.empty()) {
+        device_search_.run(group_, call, report);
+        group_.clear();
+        step_.clear();
+    }
+    if (host_search_.active() > 0) host_search_.step(call);
+}
+
+void Decoder::clear() {
+    group_.clear();
+    host_search_.clear();
 }
 
 }  // namespace xf

@@ -36,6 +36,16 @@ struct DecodeRequest {
     Constraint constraint{};                  // may be empty
 };
 
+// A source sentence and how to decode it. What it refers to must remain valid until its search has ended.
+struct DecodeTask {
+    int64_t sentence;  // in the batch, for the constraint
+    const DecodeConfig *config;
+    std::span<const int32_t> source;  // with the end symbol
+    std::span<const int32_t> prefix;  // the beginning of the hypotheses
+    const Constraint *constraint;     // null: none
+    SentenceOutcome *outcome;         // receives the hypotheses
+};
+
 struct EvalStats {
     int64_t sentences = 0, tgt_tokens = 0;
     double loss_sum = 0, nll_sum = 0;
@@ -67,6 +77,24 @@ public:
     std::vector<SentenceOutcome> decode(const xf_batch &batch, const DecodeRequest &request, const DecodeConfig &config,
                                         const Call &call, std::vector<SentenceOutcome> outcomes);
 
+    // The steps of decode(), for sentences that begin at different times.
+    //
+    // Throws the error of a sentence that cannot be decoded.
+    void check(const DecodeTask &task) const;
+    // Runs the encoder on valid tasks and starts their search. If in_groups(), no other sentence may be active, and all
+    // tasks must be compatible().
+    void begin(std::span<const DecodeTask> tasks, const Call &call);
+    int64_t active() const { return host_search_.active() + std::ssize(group_); }
+    int64_t active_source_tokens() const { return host_search_.source_tokens(); }
+    // Runs one step of the search; if in_groups(), the whole search.
+    void step(const Call &call, const DeviceSearch::Report &report);
+    // Ends the search of the sentence with this outcome, or of all if it is null, with the best hypotheses so far.
+    void stop(const SentenceOutcome *outcome) { host_search_.stop(outcome); }
+    // Ends the search of all sentences without hypotheses, also after an error of begin() or step().
+    void clear();
+    // Returns whether the device searches a group of sentences in one step.
+    bool in_groups() const { return DeviceSearch::is_supported(stream_.device()); }
+
     // Computes the log-probability of each target given its source.
     void score(const xf_batch &batch, double *log_probabilities, const Call &call = {});
 
@@ -81,11 +109,11 @@ public:
     void attention(const xf_batch &pair, int32_t kind, int64_t layer, float *weights, const Call &call = {});
 
 private:
-    struct Work;
-    void check_sentence(const xf_batch &batch, const Work &work, int64_t b) const;
-    // Runs the encoder on sentences of the batch and appends the tasks of their search to tasks_.
-    void encode(const xf_batch &batch, const Work &work, std::span<const int64_t> sentences);
-    int64_t room(const DecodeConfig &config, const xf_batch &batch, std::span<const int64_t> waiting) const;
+    int64_t limit(const DecodeTask &task) const;
+    int64_t room(std::span<const DecodeTask> waiting) const;
+    // Appends the tasks of all sentences whose outcome is not settled, the longest source first.
+    void list_tasks(const xf_batch &batch, const DecodeRequest &request, const DecodeConfig &config,
+                    std::vector<SentenceOutcome> *outcomes);
     void sort_longest_first(const int64_t *offsets);
     void check_pairs(const xf_batch &batch) const;
     Pass inference(const Call &call);
@@ -105,7 +133,10 @@ private:
     PackedBatch packed_;
     // Of the current call; members so that their memory is reused.
     std::vector<int64_t> order_;
-    std::vector<SearchTask> tasks_;
+    std::vector<DecodeTask> tasks_;
+    std::vector<SearchTask> group_;  // of the search on the device
+    std::vector<int32_t> ids_;       // of the sources that begin
+    std::vector<int64_t> offsets_;
     std::vector<float> losses_, nlls_;
     Batch batch_;
 };

@@ -14,12 +14,18 @@ void DeviceSearch::restrict_rows(int64_t t) {
     const int64_t N = options_.beam;
     bits_.assign(active_.size() * N * words_, ~0u);
     partials_.clear();
+    const Constraint *constraint = nullptr;
     for (size_t a = 0; a < active_.size(); ++a) {
         const int32_t s = active_[a];
         if (s < 0) continue;
         const SearchTask &task = tasks_[s];
         const bool constrained = task.uses_constraint(t);
         if (constrained && done_[s] != 0) continue;
+        if (constrained && task.constraint != constraint) {
+            if (!partials_.empty()) (*constraint)(partials_);
+            partials_.clear();
+            constraint = task.constraint;
+        }
         const int64_t rows = constrained ? live_[s] : N;
         for (int64_t i = 0; i < rows; ++i) {
             const auto bits = std::span(bits_).subspan((a * N + i) * words_, words_);
@@ -29,7 +35,7 @@ void DeviceSearch::restrict_rows(int64_t t) {
                 task.force_prefix(t, bits);
         }
     }
-    if (!partials_.empty()) (*tasks_[0].constraint)(partials_);
+    if (!partials_.empty()) (*constraint)(partials_);
     stream_.upload(allowed_, bits_.data(), bits_.size() * sizeof(uint32_t));
 }
 

@@ -175,7 +175,7 @@ void DeviceSearch::drop_finished() {
 }
 
 // Reads the hypotheses of all sentences.
-void DeviceSearch::collect_results(int64_t steps, std::vector<SentenceOutcome> *outcomes) {
+void DeviceSearch::collect_results(int64_t steps) {
     const int64_t slots = sentences_ * options_.beam;
     const auto length = fetch(stream_, beam_step_.length, sentences_),
                done = fetch(stream_, beam_step_.done, sentences_),
@@ -200,7 +200,7 @@ void DeviceSearch::collect_results(int64_t steps, std::vector<SentenceOutcome> *
         return h;
     };
     for (int64_t s = 0; s < std::ssize(tasks_); ++s) {
-        std::vector<Hypothesis> &hypotheses = (*outcomes)[tasks_[s].sentence].hypotheses;
+        std::vector<Hypothesis> &hypotheses = tasks_[s].outcome->hypotheses;
         for (int64_t i = 0; i < count[s]; ++i) {
             const xf_beam_finished &f = finished[s * options_.n_best + i];
             Hypothesis &h = hypotheses.emplace_back(path(s, f.step, f.parent));
@@ -216,8 +216,7 @@ void DeviceSearch::collect_results(int64_t steps, std::vector<SentenceOutcome> *
     }
 }
 
-void DeviceSearch::run(std::span<const SearchTask> tasks, const Call &call, const Report &report,
-                       std::vector<SentenceOutcome> *outcomes) {
+void DeviceSearch::run(std::span<const SearchTask> tasks, const Call &call, const Report &report) {
     tasks_ = tasks;
     call_ = &call;
     options_ = tasks[0].beam;
@@ -249,7 +248,7 @@ void DeviceSearch::run(std::span<const SearchTask> tasks, const Call &call, cons
         if (remaining == 0 || t >= longest || call.expired()) break;
         if (padded(remaining) < std::ssize(active_)) drop_finished();
     }
-    collect_results(t, outcomes);
+    collect_results(t);
 }
 
 }  // namespace xf

@@ -38,10 +38,9 @@ public:
     // Called with the number of sentences whose search has not ended.
     using Report = std::function<void(int64_t active)>;
 
-    // Searches a group of sentences with equal options. Their sources must be the only ones of the decoder step. Writes
-    // the hypotheses of each sentence to (*outcomes)[SearchTask::sentence].
-    void run(std::span<const SearchTask> tasks, const Call &call, const Report &report,
-             std::vector<SentenceOutcome> *outcomes);
+    // Searches a group of sentences with equal options and writes their hypotheses. Their sources must be the only ones
+    // of the decoder step.
+    void run(std::span<const SearchTask> tasks, const Call &call, const Report &report);
 
 private:
     struct Key {
@@ -66,7 +65,7 @@ private:
     void issue_operations();
     int32_t read_step(int64_t t);
     void drop_finished();
-    void collect_results(int64_t steps, std::vector<SentenceOutcome> *outcomes);
+    void collect_results(int64_t steps);
 
     const Model &model_;
     Stream &stream_;

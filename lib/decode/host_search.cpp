@@ -116,9 +116,9 @@ void HostSearch::inherit_cells(Sentence *sentence) {
         if (!parent.empty()) pool_.release(parent.back());
 }
 
-void HostSearch::end(int32_t index, std::vector<SentenceOutcome> *outcomes) {
+void HostSearch::end(int32_t index) {
     Sentence &sentence = sentences_[index];
-    (*outcomes)[sentence.task.sentence].hypotheses = sentence.search.result();
+    sentence.task.outcome->hypotheses = sentence.search.result();
     for (const std::vector<int32_t> &cells : sentence.cells)
         if (!cells.empty()) pool_.release(cells.back());
     step_.remove(sentence.task.source);
@@ -137,7 +137,7 @@ void HostSearch::reserve_cells() {
     step_.reserve_cells(std::max(pool_.size(), std::min(wanted, most)), true);
 }
 
-void HostSearch::step(const Call &call, std::vector<SentenceOutcome> *outcomes) {
+void HostSearch::step(const Call &call) {
     const int64_t V = model_.config().V;
     collect_rows();
     restrict_rows();
@@ -152,16 +152,19 @@ void HostSearch::step(const Call &call, std::vector<SentenceOutcome> *outcomes) 
         const int64_t at = rows_.sentence_begin[a] * k;
         sentence.search.advance(values_.data() + at, ids_.data() + at, sentence.continuations(V), k);
         if (sentence.search.done())
-            end(active_[a], outcomes);
+            end(active_[a]);
         else
             inherit_cells(&sentence);
     }
     std::erase_if(active_, [&](int32_t i) { return sentences_[i].search.done(); });
 }
 
-void HostSearch::stop(std::vector<SentenceOutcome> *outcomes) {
-    for (const int32_t i : active_) end(i, outcomes);
-    active_.clear();
+void HostSearch::stop(const SentenceOutcome *outcome) {
+    std::erase_if(active_, [&](int32_t i) {
+        if (outcome != nullptr && sentences_[i].task.outcome != outcome) return false;
+        end(i);
+        return true;
+    });
 }
 
 }  // namespace xf

@@ -26,11 +26,10 @@ public:
     int64_t active() const { return std::ssize(active_); }
     // The source tokens of all active sentences.
     int64_t source_tokens() const { return source_tokens_; }
-    // Runs one step of all active sentences. Writes the hypotheses of those whose search has ended to
-    // (*outcomes)[SearchTask::sentence].
-    void step(const Call &call, std::vector<SentenceOutcome> *outcomes);
-    // Ends the search of all active sentences with the best hypotheses so far.
-    void stop(std::vector<SentenceOutcome> *outcomes);
+    // Runs one step of all active sentences. Writes the hypotheses of those whose search has ended.
+    void step(const Call &call);
+    // Ends the search of the sentence with this outcome, or of all if it is null, with the best hypotheses so far.
+    void stop(const SentenceOutcome *outcome);
 
 private:
     struct Sentence {
@@ -46,7 +45,7 @@ private:
     void restrict_rows();
     void reserve_cells();
     void inherit_cells(Sentence *sentence);
-    void end(int32_t index, std::vector<SentenceOutcome> *outcomes);
+    void end(int32_t index);
 
     const Model &model_;
     DecoderStep &step_;

@@ -50,13 +50,14 @@ struct SentenceOutcome {
 
 // One sentence to decode.
 struct SearchTask {
-    int64_t sentence = 0;  // in the batch
+    int64_t sentence = 0;  // in the batch, for the constraint
     BeamOptions beam{};
     int64_t min_tokens = 0;  // the minimum length of a hypothesis, without the end symbol
     int64_t limit = 1;       // the maximum length of a hypothesis, with the end symbol
     ForcedPrefix prefix{};
     const Constraint *constraint = nullptr;  // null: none
     DecoderStep::Source source{};
+    SentenceOutcome *outcome = nullptr;  // receives the hypotheses
 
     // Returns whether not all tokens may follow a hypothesis of t tokens.
     bool restricts(int64_t t) const { return t < prefix.size() || constraint != nullptr; }

@@ -39,15 +39,16 @@ public:
         const xf::Num memory = network_.encode(pass, packed_);
         host_.clear();
         const int64_t row = step_.add_sources(packed_.src, memory, call_);
-        for (size_t s = 0; s < tasks.size(); ++s)
-            tasks[s].source = xf::DecoderStep::Source::of(packed_.src, static_cast<int64_t>(s), row);
         std::vector<xf::SentenceOutcome> outcomes(tasks.size());
+        for (size_t s = 0; s < tasks.size(); ++s) {
+            tasks[s].source = xf::DecoderStep::Source::of(packed_.src, static_cast<int64_t>(s), row);
+            tasks[s].outcome = &outcomes[s];
+        }
         if (on_device) {
-            device_.run(
-                tasks, call_, [](int64_t) {}, &outcomes);
+            device_.run(tasks, call_, [](int64_t) {});
         } else {
             for (const xf::SearchTask &task : tasks) host_.add(task);
-            while (host_.active() > 0) host_.step(call_, &outcomes);
+            while (host_.active() > 0) host_.step(call_);
         }
         Answers answers;
         for (xf::SentenceOutcome &outcome : outcomes) answers.push_back(std::move(outcome.hypotheses));

@@ -77,11 +77,12 @@ Answers together(const std::shared_ptr<const xf::Model> &model, const std::vecto
                 const Request &r = requests[i];
                 search.add({static_cast<int64_t>(i), r.beam, r.min_tokens, std::ssize(r.source) + r.extra,
                             xf::ForcedPrefix{-1, r.prefix}, r.constraint,
-                            xf::DecoderStep::Source::of(packed.src, static_cast<int64_t>(i - begun), row)});
+                            xf::DecoderStep::Source::of(packed.src, static_cast<int64_t>(i - begun), row),
+                            &outcomes[i]});
             }
             begun = end;
         }
-        if (search.active() > 0) search.step(call, &outcomes);
+        if (search.active() > 0) search.step(call);
     }
     if (layout != nullptr) *layout = step.layout();
     Answers answers;
