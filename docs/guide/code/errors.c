@@ -23,7 +23,7 @@ static xf_model *load_if_valid(xf_context *context, const char *path) {
         case XF_ERROR_VERSION:
             printf("not usable: %s\n", err.message);
             break;
-        case XF_ERROR_IO: /* native_code tells the causes apart */
+        case XF_ERROR_IO: /* native_code distinguishes the causes */
             printf("not readable, errno %d\n", (int)err.native_code);
             break;
         default: /* no memory, or a defect of the caller or the library */
