@@ -7,31 +7,6 @@
 
 #include <math.h>
 
-TEST(handles) {
-    xf_decoder *out = SENTINEL;
-    xf_hypotheses *found = SENTINEL;
-    double scores[2] = {99, 99};
-    PAINTED(xf_eval_stats, stats);
-    const char *texts[] = {"one", "two"};
-    REFUSED_HANDLE(MODEL, out, xf_decoder_create(handle, world.config, &out, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_decoder_create(world.model, world.config, NULL, err));
-    REFUSED_OPTIONAL(CONFIG, out, xf_decoder_create(world.model, handle, &out, err));
-    OWNED_CONFIG *config = small_config("cpu:ref");
-    set(config, "decode.n_best", "5");
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_decoder_create(world.model, config, &out, err));
-    REFUSED_HANDLE(DECODER, found, xf_decode(handle, &two_pairs, NULL, NULL, &found, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_decode(world.decoder, &two_pairs, NULL, NULL, NULL, err));
-    REFUSED_HANDLE(DECODER, found, xf_translate(handle, texts, NULL, 2, NULL, NULL, &found, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_translate(world.decoder, NULL, NULL, 2, NULL, NULL, &found, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_translate(world.decoder, texts, NULL, 2, NULL, NULL, NULL, err));
-    REFUSED_HANDLE(DECODER, scores, xf_score(handle, &two_pairs, NULL, scores, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_score(world.decoder, &two_pairs, NULL, NULL, err));
-    REFUSED_HANDLE(DECODER, stats, xf_evaluate(handle, world.batcher, NULL, &stats, err));
-    REFUSED_HANDLE(BATCHER, stats, xf_evaluate(world.decoder, handle, NULL, &stats, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_evaluate(world.decoder, world.batcher, NULL, NULL, err));
-    IGNORED_HANDLES(DECODER, xf_decoder_free);
-}
-
 /* The status of the second sentence of a batch. */
 static xf_status second_of(const xf_batch *batch) {
     xf_error why;
@@ -125,25 +100,15 @@ TEST(hypotheses) {
     assert_int_equal(hypothesis_count(world.hypotheses, 0), 1);
     assert_int_equal(hypothesis_count(world.hypotheses, 2), 0);
     assert_int_equal(hypothesis_count(world.hypotheses, SIZE_MAX), 0);
-    REFUSED_HANDLE(HYPOTHESES, h, xf_hypotheses_get(handle, 0, 0, &h, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, h, xf_hypotheses_get(world.hypotheses, 2, 0, &h, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, h, xf_hypotheses_get(world.hypotheses, 0, 1, &h, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, h, xf_hypotheses_get(world.hypotheses, SIZE_MAX, SIZE_MAX, &h, err));
-    REFUSED_HANDLE(HYPOTHESES, nothing, sentence_status(handle, 0, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, sentence_status(world.hypotheses, 2, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, sentence_status(world.hypotheses, SIZE_MAX, err));
     ACCEPTED(sentence_status(world.hypotheses, 1, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_hypotheses_get(world.hypotheses, 0, 0, NULL, err));
     ACCEPTED(xf_hypotheses_get(world.hypotheses, 1, 0, &h, err)); /* the empty text */
     assert_true(h.id_count == 0 && h.score == 0 && h.finished == 1 && h.text_length == 0 && h.text[0] == 0);
     assert_true(h.complete == 1 && h.token_log_probabilities[0] == 0);
-    for (int i = 0; i < WRONG_HANDLES; ++i) {
-        if (i == HYPOTHESES) continue;
-        assert_int_equal(xf_hypotheses_sentence_count(wrong_handle(i)), 0);
-        assert_int_equal(hypothesis_count(wrong_handle(i), 0), 0);
-        xf_hypotheses_free(wrong_handle(i));
-    }
-    xf_hypotheses_free(NULL);
 }
 
 static xf_decoder *decoder_with(const xf_model *model, const char *beam, const char *n_best, const char *extra) {
@@ -306,8 +271,14 @@ TEST(params) {
     xf_hypotheses_free(found);
     found = SENTINEL;
     set(config, "decode.n_best", "1024");
+    xf_decoder *decoder = SENTINEL;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, decoder, xf_decoder_create(world.model, config, &decoder, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &two_pairs, &p, NULL, &found, err));
-    REFUSED_OPTIONAL(CONFIG, found, (p.config = handle, xf_decode(world.decoder, &two_pairs, &p, NULL, &found, err)));
+    for (int i = 0; i < WRONG_HANDLES; ++i) {
+        p.config = wrong_handle(i);
+        if (i != CONFIG && p.config != NULL)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &two_pairs, &p, NULL, &found, err));
+    }
 }
 
 /* All batches of an epoch, for any position of the batcher, which does not change. */

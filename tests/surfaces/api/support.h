@@ -2,10 +2,9 @@
  * Shared by the tests of the public API: a set of valid handles, wrong handles, and checks of refusals.
  *
  * REFUSED runs a call twice, with an error object and without, and checks the status, the sentence and that an output
- * kept its bytes. The call names its last argument `err`; in REFUSED_HANDLE it also names the wrong handle `handle`:
+ * kept its bytes. The call names its last argument `err`:
  *
  *     REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_get_tensor(world.model, 9999, &info, err));
- *     REFUSED_HANDLE(MODEL, info, xf_model_get_tensor(handle, 0, &info, err));
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,6 +18,10 @@
 #include "../../support/sanitized.h"
 #include "../../support/world.h"
 #include "xformer/xformer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* The context computes with cpu:ref on two threads. */
 extern struct world world;
@@ -64,24 +67,6 @@ void check_accepted(xf_status found, const xf_error *err, const char *file, int 
         copy.change;                                 \
         statement;                                   \
     } while (0)
-
-#define REFUSED_HANDLE(kind, kept, call)                     \
-    for (int wrong_ = 0; wrong_ < WRONG_HANDLES; ++wrong_) { \
-        if (wrong_ == (int)(kind)) continue;                 \
-        void *const handle = wrong_handle(wrong_);           \
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, kept, call);      \
-    }
-
-/* The same for a handle that may be NULL. */
-#define REFUSED_OPTIONAL(kind, kept, call)                     \
-    for (int wrong_ = 0; wrong_ < WRONG_HANDLES; ++wrong_) {   \
-        void *const handle = wrong_handle(wrong_);             \
-        if (wrong_ == (int)(kind) || handle == NULL) continue; \
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, kept, call);        \
-    }
-#define IGNORED_HANDLES(kind, function)                    \
-    for (int wrong_ = 0; wrong_ < WRONG_HANDLES; ++wrong_) \
-        if (wrong_ != (int)(kind)) function(wrong_handle(wrong_))
 
 /* The message of the last REFUSED contains this text. */
 #define SAYS(text) check_says(text, __FILE__, __LINE__)
@@ -140,4 +125,7 @@ xf_batch next_batch(xf_batcher *batcher);
 #define RUN(tests, setup, teardown) \
     _cmocka_run_group_tests(__FILE__, tests, sizeof(tests) / sizeof *(tests), setup, teardown)
 
+#ifdef __cplusplus
+}
+#endif
 #endif
