@@ -57,7 +57,7 @@ typedef struct xf_option_info {
     double maximum;
     /** XF_OPTION_TEXT: the allowed values, separated by '|', or NULL if any text is allowed. */
     const char *choices;
-    /** One or two sentences that describe the option, with its unit. */
+    /** Description of the option, with its unit. */
     const char *doc;
     /** Section of the paper, for example "s. 5.4", or "". */
     const char *paper;

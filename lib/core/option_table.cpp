@@ -20,8 +20,8 @@ constexpr Option kOptions[] = {
      "XF_BACKEND_PATH, the folder xformer next to the library, and the folder of the library. given: none."},
     {"context.threads", kI64, "0", 0, 1024, nullptr,
      "Number of CPU threads that compute, including the calling thread. 0 uses every processor in the affinity mask, "
-     "but no more than the CPU quota of the control group, rounded up. With an executor, the maximum number of tasks "
-     "of a job. Results do not depend on it."},
+     "but no more than the CPU quota of the control group, rounded up. With an executor, it is the maximum number of "
+     "tasks of a job. Results do not depend on it."},
     {"context.memory_budget", kI64, "0", 0, 9e15, nullptr,
      "Maximum memory that the context may hold, in bytes; 0 is unlimited. A request beyond it fails with "
      "XF_ERROR_NO_MEMORY."},
@@ -38,15 +38,17 @@ constexpr Option kOptions[] = {
      "gradients and parameters are sent from GPU to GPU with NCCL; other messages use the transport of the host, or "
      "the one that auto selects."},
     {"context.comm_timeout", kF64, "60", 0.001, 86400, nullptr,
-     "Seconds that a rank waits for another one before the call fails with XF_ERROR_PEER. Must exceed the time to save "
-     "a checkpoint and the difference in step time between ranks."},
+     "Number of seconds that a rank waits for another rank before the call fails with XF_ERROR_PEER. Must exceed the "
+     "time to save a checkpoint and the difference in step time between ranks."},
 
     {"tokenizer.kind", kStr, "bpe", 0, 0, "bpe|wordpiece|unigram",
      "Byte-pair encoding; WordPiece (learns pieces by likelihood, segments by the longest match); or unigram (learns "
      "and segments by likelihood).",
      "s. 5.1"},
     {"tokenizer.vocab_size", kI64, "37000", 259, 1 << 20, nullptr,
-     "Number of tokens to learn, including 2 special tokens and 256 bytes.", "s. 5.1"},
+     "Vocabulary size to reach in training, including 2 special tokens and 256 bytes; a small corpus may yield fewer "
+     "tokens.",
+     "s. 5.1"},
     {"tokenizer.normalization", kStr, "nfkc", 0, 0, "none|nfc|nfkc",
      "Unicode normalization of all text; none preserves all bytes."},
     {"tokenizer.invalid_utf8", kStr, "error", 0, 0, "error|replace",
@@ -116,8 +118,8 @@ constexpr Option kOptions[] = {
      "are sinusoids in a new model.",
      "s. 3.5, Table 3 (E)"},
     {"model.max_length", kI64, "1024", 2, 1 << 20, nullptr,
-     "Maximum sequence length in tokens, and the number of rows of the position table. The table may take 16 MiB or "
-     "the size of the parameters, whichever is larger.",
+     "Maximum sequence length in tokens, and the number of rows of the position table. The table must not exceed "
+     "16 MiB or the size of the parameters, whichever is larger.",
      "s. 3.5"},
     {"model.window", kI64, "0", 0, 1 << 20, nullptr,
      "Self-attention window r: each position attends to positions at most r / 2 away; 0 attends to all.", "s. 4"},
@@ -138,9 +140,9 @@ constexpr Option kOptions[] = {
      "the first token of the source."},
     {"model.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the initial parameters."},
     {"model.weights", kStr, "same", 0, 0, "same|fp32|fp16|bf16|int8",
-     "Type of the matrices of a model that is loaded, copied, or saved; same keeps the type of the source. Models with "
-     "fp32 matrices can be trained; those with other types need half or a quarter of the memory and can only decode. "
-     "int8 has one scale per row; vectors and position tables remain fp32."},
+     "Type of the matrices of a model that is loaded, copied, or saved; same keeps the current type. Models with fp32 "
+     "matrices can be trained; those with other types need half or a quarter of the memory and can only decode, "
+     "score, and evaluate. int8 has one scale per row; vectors and position tables remain fp32."},
 
     {"train.dropout", kF64, "0.1", 0, 0.95, nullptr,
      "Dropout rate after each sub-layer and on the sum of embedding and position.", "s. 5.4"},
@@ -150,8 +152,8 @@ constexpr Option kOptions[] = {
     {"train.label_smoothing", kF64, "0.1", 0, 0.99, nullptr, "Probability mass that is taken from the correct token.",
      "s. 5.4"},
     {"train.label_smoothing_kind", kStr, "others", 0, 0, "others|uniform",
-     "Distribution of the smoothing mass: evenly over all other tokens (tensor2tensor), or evenly over all tokens "
-     "(Marian, Sockeye)."},
+     "Distribution of the smoothing mass. others: evenly over all other tokens (tensor2tensor). uniform: evenly over "
+     "all tokens (Marian, Sockeye)."},
     {"train.schedule", kStr, "inverse_sqrt", 0, 0, "inverse_sqrt|constant|linear|cosine",
      "Learning rate schedule. inverse_sqrt: eq. (3) times train.learning_rate. The others start with a linear warm-up "
      "to train.learning_rate: constant keeps it; linear and cosine decay to 0 at train.total_steps.",

@@ -24,7 +24,7 @@ static const char *const groups[][2] = {
     {"train",
      "Read by `xf_trainer_create()` and kept in the checkpoint; `train.label_smoothing` and its kind also by\n"
      "`xf_decoder_create()`, for `xf_evaluate()`. See [training](training.md)."},
-    {"decode", "Read by `xf_decoder_create()`. See [decoding](decoding.md)."},
+    {"decode", "Read by `xf_decoder_create()` and from the config of a single call. See [decoding](decoding.md)."},
 };
 
 /* Lists the choices with commas, because a '|' would end the cell of the table. */
@@ -72,8 +72,9 @@ int main(void) {
         "its\n"
         "type. A value outside the bounds is an error; values are never clamped. The last column names the section\n"
         "of the paper.\n\n"
-        "`xf_config_preset()` sets several options at once. In addition to the presets below, `parsing` is the model\n"
-        "of s. 6.3. The other rows of Table 3 are in examples/paper/rows.c.\n\n"
+        "`xf_config_preset()` sets several options at once. The table omits the preset `parsing`, the model of s. "
+        "6.3.\n"
+        "The rows of Table 3 that are not presets are in examples/paper/rows.c.\n\n"
         "| preset | layers | d_model | d_ff | heads | d_k, d_v | dropout | warm-up steps |\n"
         "|---|---|---|---|---|---|---|---|\n");
     static const char *const presets[] = {"tiny", "small", "base", "big"};
