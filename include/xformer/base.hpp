@@ -274,7 +274,7 @@ public:
 
     /** @brief Returns the handle for the C API. @return owned by this object; NULL if it is empty */
     Raw *get() const noexcept { return const_cast<Raw *>(Base::get()); }
-    /** @brief Releases ownership. @return the caller frees it; this object is empty afterwards */
+    /** @brief Releases ownership. @return the handle, which the caller frees; this object is empty afterwards */
     [[nodiscard]] Raw *release() noexcept {
         Raw *const given = get();
         this->handle_ = nullptr;

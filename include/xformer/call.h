@@ -49,7 +49,8 @@ typedef struct xf_progress {
 typedef int32_t (*xf_progress_fn)(void *user, const xf_progress *progress);
 
 /**
- * @brief Parameters of one call. Functions that may take a long time accept a pointer to it; NULL selects the defaults.
+ * @brief Parameters of one call. Functions that may take a long time accept a pointer to this struct; NULL selects the
+ * defaults.
  *
  * The struct and its cancel flag must remain valid until the call returns. Several calls may share them.
  *

@@ -101,8 +101,8 @@ typedef struct xf_job {
  * The tasks may run on any threads, concurrently or in sequence; a loop over run() is a valid executor. Called on the
  * thread that made the call. A context submits one job at a time; meanwhile, other calls on the context compute on
  * their own threads. Translating one short sentence submits about 100 jobs of well under a millisecond each, so
- * dispatch must be cheap. To avoid a deadlock, an executor must not wait for a thread that is blocked in this function.
- * Results do not depend on how the tasks are run. Must not throw or longjmp.
+ * dispatch must be cheap. To avoid a deadlock, the executor must not wait for a thread that is itself waiting in a call
+ * of the executor. Results do not depend on how the tasks are run. Must not throw or longjmp.
  *
  * @since 0.1
  */
@@ -252,7 +252,7 @@ typedef struct xf_context_info {
  */
 XF_API xf_status xf_context_get_info(const xf_context *context, xf_context_info *info, xf_error *err);
 
-/** @brief Memory account of a context, in bytes: tensors, workspaces, and corpora. @since 0.1 */
+/** @brief Memory account of a context: tensors, workspaces, and corpora. @since 0.1 */
 typedef struct xf_memory_stats {
     /** In: sizeof(xf_memory_stats) of the caller. */
     size_t struct_size;

@@ -1,9 +1,9 @@
 /*
  * xformer/data.h - sentence pairs and batches.
  *
- * A corpus contains sentence pairs as text or as token ids. A batcher encodes it, shuffles the pairs, groups pairs of
- * similar length (paper s. 5.1), and produces packed batches, which have no padding. The sequence of batches depends
- * only on the corpus, the options, and a position (epoch, batch), so a resumed run reads the same batches as an
+ * A corpus contains sentence pairs as text or as token ids. A batcher encodes the text, shuffles the pairs, groups
+ * pairs of similar length (paper s. 5.1), and produces packed batches, which have no padding. The sequence of batches
+ * depends only on the corpus, the options, and a position (epoch, batch), so a resumed run reads the same batches as an
  * uninterrupted one.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -106,7 +106,7 @@ typedef struct xf_batch {
  *
  * Text is UTF-8; line ends may be LF or CRLF, and a byte order mark is skipped. Bad lines (see xf_corpus_stats) are
  * skipped, counted, and logged with file and line number; with "data.strict" the first one is an error. The text is
- * held in memory and counted in the context's account. Reads "data.max_bytes" and "data.strict".
+ * held in memory and counted in the context's memory account. Reads "data.max_bytes" and "data.strict".
  *
  * A folder is read as the concatenation of its files, in the byte order of their names. Files whose names begin with
  * "_" or "." are ignored.
@@ -156,7 +156,7 @@ XF_API xf_status xf_corpus_from_pairs(xf_context *context, const char *const *so
  * @param context [in] the context
  * @param pairs [in] each side consists of at least one token, then the end symbol (the same one in all pairs), then at
  * most one language token; for example "5 7 1" or "5 7 1 9" with end symbol 1 and language token 9. Ids are not
- * negative; an id that exceeds the vocabulary is reported by the call that uses it
+ * negative; an id outside the vocabulary is reported by the call that uses it
  * @param call [in] NULL: defaults
  * @param out [out] the corpus, which contains no text; free it with xf_corpus_free()
  * @param err [out] may be NULL
@@ -169,7 +169,7 @@ XF_API xf_status xf_corpus_from_ids(xf_context *context, const xf_batch *pairs, 
                                     xf_error *err);
 
 /**
- * @brief Creates a corpus from some pairs of another. The text is shared, not copied.
+ * @brief Creates a corpus from some pairs of another corpus. The text is shared, not copied.
  * @param corpus [in] may be freed afterwards
  * @param indices [in] count indices of pairs, in the desired order; repetition is allowed
  * @param count [in] at least 1
@@ -245,7 +245,7 @@ XF_API xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, cons
  * @brief Creates a batcher: encodes the corpus and plans the first epoch.
  *
  * Reads "data.batch_tokens" (maximum number of source tokens and of target tokens per batch, including end symbols),
- * "data.max_tokens", "data.shuffle" (off: corpus order), and "data.seed". A pair is skipped and counted if a side has
+ * "data.max_tokens", "data.shuffle" (false: corpus order), and "data.seed". A pair is skipped and counted if a side has
  * more tokens than "data.max_tokens" or "data.batch_tokens".
  *
  * If the tokenizer belongs to a model (xf_model_tokenizer()), the batcher adds the same special tokens to each text as
@@ -254,7 +254,7 @@ XF_API xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, cons
  * model. These tokens count toward the limits above. A corpus of ids is used unchanged.
  *
  * If "data.sampling" is set, texts are segmented at random, and differently in each epoch. The call that begins an
- * epoch or seeks to another one then encodes the corpus again; the ids of both epochs are in memory during that time.
+ * epoch or seeks to another epoch then encodes the corpus again; the ids of both epochs are in memory during that time.
  *
  * @param corpus [in] may be freed afterwards
  * @param tokenizer [in] the tokenizer; NULL for a corpus of ids; may be freed afterwards
@@ -262,9 +262,9 @@ XF_API xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, cons
  * @param call [in] NULL: defaults
  * @param out [out] the batcher; free it with xf_batcher_free()
  * @param err [out] may be NULL
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: a language that the model does not have or that is missing; a
- *         tokenizer that does not support "data.sampling"), XF_ERROR_DATA (no pair is left), XF_ERROR_NO_MEMORY,
- *         XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: an unknown or missing language; a tokenizer that does not support
+ *         "data.sampling"), XF_ERROR_DATA (every pair was skipped), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED,
+ *         XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 5.1

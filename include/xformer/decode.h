@@ -109,9 +109,9 @@ typedef struct xf_decode_params {
  * @param call [in] NULL: defaults
  * @param out [out] hypotheses in the order of the batch; free them with xf_hypotheses_free()
  * @param err [out] may be NULL
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: "decode.n_best" exceeds "decode.beam"; a language that the model does
- *         not have or that is missing), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY, XF_ERROR_CANCELLED,
- *         XF_ERROR_CALLBACK (the constraint, or progress)
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: "decode.n_best" exceeds "decode.beam"; an unknown or missing
+ *         language), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY, XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (the
+ *         constraint, or progress)
  * @threads exclusive
  * @par Source
  * Vaswani et al. 2017, s. 6.1; Wu et al. 2016, eq. 14
@@ -261,7 +261,7 @@ XF_API xf_status xf_score(xf_decoder *decoder, const xf_batch *batch, const xf_c
                           xf_error *err);
 
 /**
- * @brief Scores given translations: xf_score() for text, encoded as xf_model_encode() does.
+ * @brief Scores given translations: like xf_score(), but for texts, which are encoded as by xf_model_encode().
  *
  * A pair that cannot be scored (NULL, invalid UTF-8, too long) does not fail the call if statuses is not NULL.
  *

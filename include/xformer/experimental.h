@@ -33,9 +33,9 @@ extern "C" {
  * xf_comm_loopback(), or an implementation of the host.
  *
  * Messages are not trusted. Each has a sequence number and a checksum; a message that is lost, truncated, duplicated,
- * reordered, or changed causes an error, never a wrong sum. If a rank dies or stops, every other rank returns
- * XF_ERROR_PEER within "context.comm_timeout". After that error the ranks cannot be reconnected: end the process and
- * resume from the last checkpoint. If only one rank has an error (no memory, cancelled), the others return
+ * reordered, or changed causes an error, never a wrong sum. If a rank dies or stops responding, every other rank
+ * returns XF_ERROR_PEER within "context.comm_timeout". After that error the ranks cannot be reconnected: end the
+ * process and resume from the last checkpoint. If only one rank has an error (no memory, cancelled), the others return
  * XF_ERROR_PEER with its message. All ranks are then as before the step, and training can continue with the next step.
  * @{
  */
@@ -98,8 +98,8 @@ typedef struct xf_comm {
  * Each rank needs its own context, created with its xf_comm in xf_host, and its own thread. After the context of a rank
  * has been destroyed, the other ranks cannot communicate with that rank.
  *
- * @param comms [out] [size] filled, including struct_size. A context that was created with one closes it; the caller
- * must close each of the others once, with close(user)
+ * @param comms [out] [size] filled, including struct_size. A context closes the xf_comm that it was created with; the
+ * caller must close each other one once, with close(user)
  * @param size [in] 1 to 1024
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (size), XF_ERROR_NO_MEMORY
@@ -230,8 +230,8 @@ enum {
  * @brief Computes the attention weights of one layer for one pair, as in Figures 3 to 5 of the paper. No dropout.
  *
  * The target is part of the pair, for example the ids of a hypothesis with the end symbol. Decoder position i holds the
- * token before target token i (the start symbol at 0) and predicts target token i. Each row sums to 1; masked keys have
- * weight 0.
+ * token before target token i (the start symbol at 0) and predicts target token i. The weights of each query sum to 1;
+ * masked keys have weight 0.
  *
  * @param decoder [in,out] the decoder
  * @param pair [in] a batch of one sentence, source and target with their end symbols

@@ -6,8 +6,8 @@
  *
  * Matrices are stored as fp32, fp16, bf16, or int8. The option "model.weights" selects the type when a model is loaded,
  * copied, or saved. A model with fp32 matrices can be trained. Models with the other types, called quantized here, need
- * half or a quarter of the memory, and can only decode, score, and evaluate. xf_model_copy() converts between them, so
- * one context can train a model and translate with a quantized copy of it.
+ * half or a quarter of the memory, and can only decode, score, and evaluate. xf_model_copy() converts between the
+ * types, so one context can train a model and translate with a quantized copy of it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,8 +37,8 @@ typedef struct xf_model xf_model;
  * @brief Creates a model with random parameters.
  *
  * Reads the options of the group "model.". The matrices are fp32 and have a Glorot-uniform initialization, in which q,
- * k, and v are separate matrices; embeddings are normal with standard deviation d_model^-0.5; biases are 0 and norm
- * weights 1. The same "model.seed" yields the same bits.
+ * k, and v are separate matrices; embeddings are normal with standard deviation d_model^-0.5; biases are 0 and
+ * normalization weights are 1. The same "model.seed" yields the same bits.
  *
  * @param context [in] the context
  * @param tokenizer [in] kept alive by the model; NULL: the model works on ids, and "model.vocab_size" must be set
@@ -91,13 +91,14 @@ typedef struct xf_model_summary {
     /** Size of the file in bytes. */
     int64_t file_bytes;
     /**
-     * Upper estimate of the memory in bytes to load the model and to translate one batch of "decode.batch_sentences"
-     * sentences of "data.max_tokens" tokens into translations of the same length with the beam "decode.beam".
+     * Estimated upper bound of the memory, in bytes, to load the model and to translate one batch of
+     * "decode.batch_sentences" sentences of "data.max_tokens" tokens into translations of the same length with the beam
+     * "decode.beam".
      */
     int64_t decode_bytes;
     /**
-     * Upper estimate of the memory in bytes to train the model with batches of "data.batch_tokens" source tokens and as
-     * many target tokens.
+     * Estimated upper bound of the memory, in bytes, to train the model with batches of "data.batch_tokens" source
+     * tokens and as many target tokens.
      */
     int64_t train_bytes;
     /** Number of updates before a checkpoint was saved; -1 for a model file. */
@@ -241,8 +242,8 @@ XF_API const xf_tokenizer *xf_model_tokenizer(const xf_model *model);
  * @param capacity [in] number of ids that fit
  * @param count [out] number of ids, also if they do not fit
  * @param err [out] may be NULL
- * @return as xf_tokenizer_encode(); XF_ERROR_STATE (the model has no tokenizer), XF_ERROR_INVALID_ARGUMENT also for a
- *         language that the model does not have or that is missing
+ * @return as xf_tokenizer_encode(); XF_ERROR_STATE (the model has no tokenizer), XF_ERROR_INVALID_ARGUMENT also for an
+ *         unknown or missing language
  * @threads shared-read
  * @since 0.1
  */

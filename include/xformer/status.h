@@ -2,7 +2,7 @@
  * xformer/status.h - status codes and the error object.
  *
  * Conventions of all headers:
- * - A function that can fail returns an xf_status. If the caller passes an xf_error, the function fills it with one
+ * - A function that can fail returns an xf_status. On an error, it fills the xf_error of the caller, if any, with one
  *   sentence: what was found, what was expected, and what to do. There is no thread-local "last error".
  * - Parameters come in this order: the object, inputs, xf_config, xf_call, outputs, xf_error.
  * - On an error, no output parameter is written, except the required size if the status is XF_ERROR_BUFFER_TOO_SMALL.
@@ -64,7 +64,7 @@ enum {
     XF_ERROR_NO_MEMORY = -2,
     /** No option, file, backend, tensor, or metadata of that name exists. */
     XF_ERROR_NOT_FOUND = -3,
-    /** A number is outside the documented bounds, or a text option is not one of its choices. */
+    /** A number is outside the documented bounds, or the value of a text option is not one of its choices. */
     XF_ERROR_OUT_OF_RANGE = -4,
     /** The caller's buffer is too small. The required size was written to the size argument. */
     XF_ERROR_BUFFER_TOO_SMALL = -5,

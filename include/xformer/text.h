@@ -144,7 +144,7 @@ typedef struct xf_tokenizer_info {
 XF_API xf_status xf_tokenizer_get_info(const xf_tokenizer *tokenizer, xf_tokenizer_info *info, xf_error *err);
 
 /**
- * @brief Encodes text as ids, without start, end, and language tokens. See xf_model_encode() for these.
+ * @brief Encodes text as ids, without start, end, and language tokens. xf_model_encode() adds end and language tokens.
  * @param tokenizer [in] the tokenizer; of a pair, one side
  * @param text [in] UTF-8; may contain NUL; may be NULL if length is 0
  * @param length [in] size of the text in bytes

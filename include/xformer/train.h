@@ -202,7 +202,7 @@ XF_API int64_t xf_trainer_step_count(const xf_trainer *trainer);
 /**
  * @brief Returns the trainer's model.
  * @param trainer [in] the trainer
- * @return owned by the trainer, valid until it is freed; NULL if trainer is not a trainer
+ * @return owned by the trainer, valid until it is freed; NULL if trainer is NULL or another kind of handle
  * @threads shared-read
  * @since 0.1
  */
@@ -211,7 +211,7 @@ XF_API xf_model *xf_trainer_model(xf_trainer *trainer);
 /**
  * @brief Returns the options of the group "train." that are in effect, also after a resume.
  * @param trainer [in] the trainer
- * @return owned by the trainer, valid until it is freed; NULL if trainer is not a trainer
+ * @return owned by the trainer, valid until it is freed; NULL if trainer is NULL or another kind of handle
  * @threads shared-read
  * @since 0.1
  */
