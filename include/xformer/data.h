@@ -65,8 +65,8 @@ typedef struct xf_corpus_stats {
  * symbol, optionally followed by a language token; a call with a source without an end symbol returns
  * XF_ERROR_INVALID_ARGUMENT. Targets have the same form, except that a target that was cut off has no end symbol.
  * Targets have no start symbol; the library adds it. If the decoder's first input is a language token
- * ("model.target_language" is "start"), a target may have that token after its end symbol: for the target "y end lang",
- * the input of the decoder is "lang y" and its expected output is "y end", as in mBART.
+ * ("model.target_language" is "start"), a target may have that token after its end symbol, as in mBART. For the target
+ * "y end lang", the input of the decoder is "lang y" and its expected output is "y end".
  *
  * The arrays of a batch from xf_batcher_next() are owned by the batcher. A caller may also fill the struct with its own
  * arrays. xf_model_encode() returns ids in this form.
@@ -251,7 +251,7 @@ XF_API xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, cons
  * If the tokenizer belongs to a model (xf_model_tokenizer()), the batcher adds the same special tokens to each text as
  * xf_translate(): the end token, the model's first token, and the language tokens of "text.source_language" and
  * "text.target_language" (see xf_batch). Options of the group "model." that are set in config override those of the
- * model. These tokens count toward the limits above. A corpus of ids is used unchanged.
+ * model. The special tokens count toward the limits above. A corpus of ids is used unchanged.
  *
  * If "data.sampling" is set, texts are segmented at random, and differently in each epoch. The call that begins an
  * epoch or seeks to another epoch then encodes the corpus again; the ids of both epochs are in memory during that time.

@@ -9,7 +9,7 @@
  * A step may be divided into shards ("train.shards"). The shards may be distributed over several processes, called
  * ranks (experimental.h), without changing the bits. All ranks must then make the same collective calls in the same
  * order: xf_train_step() or xf_train_next(), xf_trainer_copy_average(), xf_trainer_save(), and xf_context_all_gather().
- * They must also resume from the same file. If one rank fails, the others return XF_ERROR_PEER.
+ * All ranks must resume from the same file. If one rank fails, the others return XF_ERROR_PEER.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
