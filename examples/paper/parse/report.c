@@ -26,7 +26,7 @@ void print_score(const struct parse_score *score, double nll, const struct tree_
     printf("%-12s complete %.2f %%, %.3f crossing brackets per sentence, none in %.2f %%\n", "sentences",
            evalb_complete(e), evalb_average_crossing(e),
            e->sentences > 0 ? 100.0 * (double)e->not_crossing / (double)e->sentences : 0);
-    printf("%-12s %lld of %lld answers: %lld cut off, %lld trees with a wrong number of leaves\n", "malformed",
+    printf("%-12s %lld of %lld outputs: %lld cut off, %lld trees with a wrong number of leaves\n", "malformed",
            (long long)score->malformed, (long long)answers, (long long)score->unfinished,
            (long long)score->wrong_leaves);
     if (e->skipped > 0)
@@ -112,7 +112,7 @@ static void markdown(struct sentences *lines, const struct table4 *t) {
     score_row(lines, row, "unconstrained", &t->unconstrained);
     line(lines, "%s", "");
     line(lines,
-         "The rules are those of EVALB with COLLINS.prm, which excludes sentences with malformed answers; the last "
+         "The rules are those of EVALB with COLLINS.prm, which excludes sentences with malformed outputs; the last "
          "column includes them. The options below contain beam, alpha, and length limit.");
     line(lines, "%s", "");
     line(lines,

@@ -100,12 +100,12 @@ holds "a signal ends a parser that waits: $?" test $? = 143
 kill "$writer"
 
 expect 0 "" run evaluate --model whole.xf --test dev.tsv --beam 3 --output answers --sentences 15
-holds "no malformed tree" grep -q "^malformed    0 of 15 answers" stdout
+holds "no malformed tree" grep -q "^malformed    0 of 15 outputs" stdout
 holds "one tree per line" test "$(wc -l <answers)" = 15
 holds "the output states that the trees are generated" grep -qF "against generated (PCFG) trees" stdout
 { cat dev.tsv && printf '. .\t(S XX XX )S\n'; } >points.tsv
 expect 0 "" run evaluate --model whole.xf --test points.tsv --beam 3
-holds "an output without a score is not malformed" grep -q "^malformed    0 of 21 answers" stdout
+holds "an output without a score is not malformed" grep -q "^malformed    0 of 21 outputs" stdout
 holds "it is reported" grep -q "^skipped      1 sentences with only punctuation" stdout
 expect 0 "" run evaluate --model whole.xf --test dev.tsv --beam 3 --unconstrained --decode.max_extra_tokens 20
 
@@ -179,7 +179,7 @@ holds "two more ids" test $((($(vocabulary numbered.xf 20 --leaves 3)) - ($(voca
 "$program" parse --model numbered.xf --beam 3 <sentences >trees
 holds "four leaves" test "$(sed -n 1p trees | grep -o XX | wc -l)" = 4
 expect 0 "" run evaluate --model numbered.xf --test dev.tsv --beam 3
-holds "none malformed" grep -q "^malformed    0 of 20 answers" stdout
+holds "none malformed" grep -q "^malformed    0 of 20 outputs" stdout
 expect 0 "" run evaluate --model numbered.xf --test dev.tsv --beam 3 --unconstrained --decode.max_extra_tokens 20
 expect 2 "--leaves is 3 in numbered.xf.labels and 1 on the command line" train --model numbered.xf --steps 30 --resume
 expect 0 "" numbered --steps 21 --resume
