@@ -29,7 +29,7 @@ inline namespace v0_1 {
 struct Hypothesis {
     std::string_view text;        /**< UTF-8, NUL-terminated; data() is NULL if the model has no tokenizer */
     span<const std::int32_t> ids; /**< target ids without start and end symbol */
-    span<const float> token_log_probabilities; /**< of each token; if finished, the last is the end symbol's */
+    span<const float> token_log_probabilities; /**< if finished, the last is that of the end symbol */
     double log_probability;                    /**< sum of token_log_probabilities */
     double score;                              /**< log_probability divided by the length penalty */
     bool finished;                             /**< false if a limit cut it off or no token could follow */
@@ -70,7 +70,7 @@ struct SentenceAt {
  *  and front() throws its Error; see Hypotheses::status(). */
 using Sentence = Range<detail::HypothesisAt>;
 
-/** @brief The results of a call: a range of Sentence, in the order of the input. Owns the data that they refer to.
+/** @brief The results of a call: a range of Sentence, in the order of the input. Owns the data of the sentences.
  *
  *     for (const xformer::Sentence &sentence : hypotheses) std::cout << sentence.front().text << '\n';
  */

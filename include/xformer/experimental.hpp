@@ -83,7 +83,7 @@ inline std::vector<std::int64_t> all_gather(const Context &context, std::int64_t
     return values;
 }
 
-/** @brief The tokens that may follow a hypothesis; initially all. */
+/** @brief The tokens that may follow a hypothesis; initially all tokens. */
 class TokenSet {
 public:
     /** @brief Refers to a bit set. @param words [in,out] xf_partial::allowed @param size [in] V */

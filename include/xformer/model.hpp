@@ -144,8 +144,8 @@ public:
 class Model : public Owner<ModelView, xf_model, xf_model_free> {
 public:
     using Owner::Owner;
-    /** @brief Creates a model with random parameters. @param context [in] the context @param config [in] options
-     *  "model." @param tokenizer [in] kept alive; none: the model works on ids, and "model.vocab_size" must be set */
+    /** @brief Creates a model with random parameters. @param context [in] the context @param config [in] "model."
+     *  options @param tokenizer [in] kept alive; none: the model works on ids, and "model.vocab_size" must be set */
     explicit Model(const Context &context, ConfigView config = {}, TokenizerView tokenizer = {})
         : Model(detail::make<Model>(xf_model_create, context.get(), tokenizer.get(), config.get())) {}
     /** @brief Loads a model, or the model of a checkpoint. @param context [in] the context @param source [in] a path,
