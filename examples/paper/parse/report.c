@@ -122,7 +122,7 @@ static void markdown(struct sentences *lines, const struct table4 *t) {
          t->curve->count > 0 ? t->curve->rows[t->curve->count - 1].seconds : 0.0);
     if (t->made_pairs > 0)
         line(lines,
-             "Another %lld pairs were made of these by replacing brackets, including their words, with others of the "
+             "Another %lld pairs were made from these by replacing brackets, including their words, with others of the "
              "same label (Shi et al. 2021).",
              (long long)t->made_pairs);
     if (t->init != NULL) line(lines, "These updates began with the weights of %s.", base_name(t->init));
