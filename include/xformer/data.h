@@ -62,11 +62,11 @@ typedef struct xf_corpus_stats {
  * @brief Packed sentences: the concatenated ids of all sentences, and the offset at which each begins.
  *
  * Source sentence b consists of src_ids[src_offsets[b]] to src_ids[src_offsets[b + 1] - 1]. It ends with the end
- * symbol, optionally followed by a language token; a call with a source without an end symbol returns
- * XF_ERROR_INVALID_ARGUMENT. Targets have the same form, except that a target that was cut off has no end symbol.
- * Targets have no start symbol; the library adds it. If the decoder's first input is a language token
- * ("model.target_language" is "start"), a target may have that token after its end symbol, as in mBART. For the target
- * "y end lang", the input of the decoder is "lang y" and its expected output is "y end".
+ * symbol, optionally followed by a language token. If a source has no end symbol, xf_decode() gives that sentence the
+ * status XF_ERROR_INVALID_ARGUMENT; other calls return this status. Targets have the same form, except that a target
+ * that was cut off has no end symbol. Targets have no start symbol; the library adds it. If the decoder's first input
+ * is a language token ("model.target_language" is "start"), a target may have that token after its end symbol, as in
+ * mBART. For the target "y end lang", the input of the decoder is "lang y" and its expected output is "y end".
  *
  * The arrays of a batch from xf_batcher_next() are owned by the batcher. A caller may also fill the struct with its own
  * arrays. xf_model_encode() returns ids in this form.

@@ -157,10 +157,11 @@ typedef struct xf_sentence_info {
     /** In: sizeof(xf_sentence_info) of the caller. */
     size_t struct_size;
     /**
-     * XF_OK: the sentence has hypotheses. XF_ERROR_DATA: invalid UTF-8. XF_ERROR_OUT_OF_RANGE: an id is out of range,
-     * the source is longer than "model.max_length", or the prefix is longer than the maximum length of a hypothesis.
+     * XF_OK: the sentence has hypotheses. XF_ERROR_DATA: invalid UTF-8. XF_ERROR_LIMIT: more than 1 GiB of text.
+     * XF_ERROR_OUT_OF_RANGE: an id is out of range, the prefix contains a start, end, or banned token, the source is
+     * longer than "model.max_length", or the prefix is longer than the maximum length of a hypothesis.
      * XF_ERROR_DEADLINE: the deadline passed before the sentence was begun. XF_ERROR_INVALID_ARGUMENT: the text is
-     * NULL.
+     * NULL, or the source has no end symbol.
      */
     int32_t status;
     /** Not used, 0. */

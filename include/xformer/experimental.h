@@ -182,8 +182,8 @@ typedef struct xf_constraint_step {
  *
  * A forbidden token is never selected. The remaining tokens compete as usual; probabilities are not renormalized, so
  * scores are comparable with those of unconstrained hypotheses. A hypothesis for which every token is forbidden is
- * dropped. If all hypotheses of a sentence are dropped, the sentence has one hypothesis with finished 0 and a
- * log_probability of minus infinity.
+ * dropped. If all hypotheses of a sentence are dropped and none has finished, the sentence has one hypothesis with
+ * finished 0 and a log_probability of minus infinity.
  *
  * Called on the thread that decodes, once per step of the search. Must not throw, longjmp, or use the decoder. The
  * result must depend only on the ids and the sentence. On a GPU each step waits for the callback.
