@@ -126,7 +126,7 @@ XF_API xf_status xf_config_preset(xf_config *config, const char *name, xf_error 
  * @param config [in,out] the config
  * @param key [in] an option's key
  * @param value [in] its value
- * @param err [out] may be NULL; the message names the most similar key, or the bounds
+ * @param err [out] may be NULL; the message names a similar key, if any, or the bounds
  * @return XF_OK; XF_ERROR_NOT_FOUND (no such key); XF_ERROR_OUT_OF_RANGE (outside the bounds, or not one of the
  *         choices; values are never clamped); XF_ERROR_INVALID_ARGUMENT (NULL, or not of the option's type). On an
  *         error, the config is unchanged
@@ -195,7 +195,7 @@ XF_API xf_status xf_option_get(size_t index, xf_option_info *info, xf_error *err
  * @brief Finds the row of the option table with the given key.
  * @param key [in] an option's key
  * @param info [in,out] struct_size set by the caller
- * @param err [out] may be NULL; the message names the most similar key
+ * @param err [out] may be NULL; the message names a similar key, if any
  * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND (this version has no such option)
  * @threads any
  * @since 0.1

@@ -105,8 +105,9 @@ typedef struct xf_batch {
  * @brief Opens a corpus of text: one file with a pair per line (source TAB target), or two parallel files.
  *
  * Text is UTF-8; line ends may be LF or CRLF, and a byte order mark is skipped. Bad lines (see xf_corpus_stats) are
- * skipped, counted, and logged with file and line number; with "data.strict" the first one is an error. The text is
- * held in memory and counted in the context's memory account. Reads "data.max_bytes" and "data.strict".
+ * skipped and counted, and the first ten are logged with file and line number; with "data.strict" the first one is an
+ * error. The text is held in memory and counted in the context's memory account. Reads "data.max_bytes" and
+ * "data.strict".
  *
  * A folder is read as the concatenation of its files, in the byte order of their names. Files whose names begin with
  * "_" or "." are ignored.

@@ -125,8 +125,8 @@ XF_API xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, const xf_
  *
  * White space around a text is ignored. A text without any token has one empty hypothesis with score 0. A text that
  * cannot be translated (NULL, invalid UTF-8, too long) does not fail the call; xf_hypotheses_get_sentence() returns the
- * status of each text. A multilingual model ("model.languages") requires "text.source_language" and
- * "text.target_language".
+ * status of each text. A multilingual model requires "text.source_language" unless its "model.source_language" is
+ * "none", and "text.target_language" unless its "model.target_language" is "none".
  *
  * @param decoder [in,out] the decoder; its model has a tokenizer
  * @param texts [in] count strings

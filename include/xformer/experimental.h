@@ -36,7 +36,7 @@ extern "C" {
  * reordered, or changed causes an error, never a wrong sum. If a rank dies or stops responding, every other rank
  * returns XF_ERROR_PEER within "context.comm_timeout". After that error the ranks cannot be reconnected: end the
  * process and resume from the last checkpoint. If only one rank has an error (no memory, cancelled), the others return
- * XF_ERROR_PEER with its message. All ranks are then as before the step, and training can continue with the next step.
+ * XF_ERROR_PEER with its message. All ranks are then as before the call, and training can continue with the next call.
  * @{
  */
 

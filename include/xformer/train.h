@@ -40,8 +40,8 @@ enum {
     /** The loss or the gradient was not finite and "train.on_nonfinite" is "skip": the batches were skipped. */
     XF_STEP_SKIPPED = 2,
     /**
-     * The loss or the gradient was not finite and "train.on_nonfinite" is "rollback": parameters, moments, and step
-     * were restored from the last checkpoint.
+     * The loss or the gradient was not finite and "train.on_nonfinite" is "rollback": parameters, moments, average, and
+     * step were restored from the last checkpoint.
      */
     XF_STEP_ROLLED_BACK = 3
 };
@@ -260,9 +260,9 @@ XF_API xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher,
 /**
  * @brief Creates a trainer and its model from a checkpoint, in the state in which they were saved.
  *
- * Options of the group "train." that are set in config replace the saved ones, except "train.seed", "train.ema", and
- * those of Adam, because the saved state depends on them. If the backend, its arithmetic, or the precision differs from
- * the saved run, later steps yield different bits, which is logged as a warning.
+ * Options of the group "train." that are set in config replace the saved ones. "train.seed", "train.ema", and the
+ * constants of Adam cannot change, because the saved state depends on them. If the backend, its arithmetic, or the
+ * precision differs from the saved run, later steps yield different bits, which is logged as a warning.
  *
  * With several ranks, each reads the file. "train.shards" has the saved value unless it is set in config.
  *
