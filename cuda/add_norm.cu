@@ -3,8 +3,8 @@
 //
 //     sum = residual + dropout(src)     x = (sum - mean) * rstd     dst = weights * x + bias
 //
-// Limited by memory bandwidth, so each tensor is read or written once. Up to kNarrow columns, a warp keeps its row in
-// registers; a wider row is processed by a block, which reads it again from the caches. sum is rounded to its type
+// Limited by memory bandwidth, so each tensor is read or written once. Up to kWarpRow columns, a warp keeps its row
+// in registers; a wider row is processed by a block, which reads it again from the caches. sum is rounded to its type
 // before the mean is computed, whether it is stored or not. The variance is taken around the mean, which is 0 for
 // RMSNorm. The order of every sum depends only on D, so rows are independent of each other.
 //
@@ -67,7 +67,7 @@ __device__ inline void normalize8(const xf_add_norm_fwd &a, const Eight<T> &x, f
 }
 
 template <class T, bool kVector, int kChunks>
-__global__ void __launch_bounds__(kThreads, 1) narrow_fwd_kernel(xf_add_norm_fwd a, Dropout dropout) {
+__global__ void __launch_bounds__(kThreads, 1) warp_fwd_kernel(xf_add_norm_fwd a, Dropout dropout) {
     begin_after_previous();
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const int64_t m = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kThreads, 1) narrow_fwd_kernel(xf_add_norm_fwd
 }
 
 template <class T, bool kVector>
-__global__ void __launch_bounds__(kThreads) wide_fwd_kernel(xf_add_norm_fwd a, Dropout dropout) {
+__global__ void __launch_bounds__(kThreads) block_fwd_kernel(xf_add_norm_fwd a, Dropout dropout) {
     begin_after_previous();
     __shared__ float shared[kWarps];
     const int64_t m = blockIdx.x, begin = threadIdx.x * kEight;
@@ -132,12 +132,12 @@ __global__ void __launch_bounds__(kThreads) wide_fwd_kernel(xf_add_norm_fwd a, D
 template <class T, bool kVector>
 int32_t forward(xf_stream *stream, const xf_add_norm_fwd &a, xf_error *err) {
     const Dropout dropout = make_dropout(a.dropout);
-    const dim3 block(kThreads), grid(static_cast<unsigned>(a.D > kNarrow ? a.M : ceil_div(a.M, int64_t{kWarps})));
-    if (a.D > kNarrow)
-        return launch_dependent(stream, err, "add_norm_fwd", wide_fwd_kernel<T, kVector>, grid, block, 0, a, dropout);
+    const dim3 block(kThreads), grid(static_cast<unsigned>(a.D > kWarpRow ? a.M : ceil_div(a.M, int64_t{kWarps})));
+    if (a.D > kWarpRow)
+        return launch_dependent(stream, err, "add_norm_fwd", block_fwd_kernel<T, kVector>, grid, block, 0, a, dropout);
     return with_chunks<kVector>(a.D, [&](auto chunks) {
-        return launch_dependent(stream, err, "add_norm_fwd", narrow_fwd_kernel<T, kVector, decltype(chunks)::value>,
-                                grid, block, 0, a, dropout);
+        return launch_dependent(stream, err, "add_norm_fwd", warp_fwd_kernel<T, kVector, decltype(chunks)::value>, grid,
+                                block, 0, a, dropout);
     });
 }
 

@@ -54,7 +54,7 @@ __device__ inline void row_sums(float &average, float &slope, float2 (&shared)[2
 // Writes the column sums over a tile of rows to partials[tile]: those of diff_dst x, diff_dst, and diff_src.
 template <class T, bool kVector, int kSpan>
 __global__ void __launch_bounds__(kThreads, kResident)
-    narrow_bwd_kernel(xf_add_norm_bwd a, Dropout dropout, int64_t tile_rows, int sums, float *partials) {
+    warp_bwd_kernel(xf_add_norm_bwd a, Dropout dropout, int64_t tile_rows, int sums, float *partials) {
     constexpr int kRows = kWarps / kSpan;                  // rows at a time
     constexpr bool kPrefetch = kVector && sizeof(T) == 2;  // load the next row while the current one is processed
     __shared__ float shared[kMostSums][kSpan * kWarpColumns];
@@ -119,8 +119,8 @@ __device__ inline int64_t wide_column(int64_t slot) {
 
 template <class T, bool kVector>
 __global__ void __launch_bounds__(kThreads, kResident)
-    wide_bwd_kernel(xf_add_norm_bwd a, Dropout dropout, int64_t tile_rows, int64_t slots, int sums, float *partials,
-                    bool in_shared) {
+    block_bwd_kernel(xf_add_norm_bwd a, Dropout dropout, int64_t tile_rows, int64_t slots, int sums, float *partials,
+                     bool in_shared) {
     __shared__ float shared[kWarps];
     const int64_t begin = blockIdx.x * tile_rows, end = begin + tile_rows < a.M ? begin + tile_rows : a.M;
     const int64_t first = threadIdx.x * kEight;
@@ -192,7 +192,7 @@ int32_t with_span(int64_t D, F &&f) {
 template <class T, bool kVector>
 int32_t backward(xf_stream *stream, const xf_add_norm_bwd &a, xf_error *err) {
     const Dropout dropout = make_dropout(a.dropout);
-    const bool wide = a.D > kNarrow;
+    const bool wide = a.D > kWarpRow;
     const int sums = a.diff_src_bias != nullptr ? kMostSums : kMostSums - 1;
     const int64_t fit = kTileNumbers / a.D, most = fit < kLeastTiles  ? kLeastTiles
                                                    : fit < kMostTiles ? fit
@@ -207,12 +207,12 @@ int32_t backward(xf_stream *stream, const xf_add_norm_bwd &a, xf_error *err) {
     int32_t status;
     if (wide) {
         const bool in_shared = tile_bytes <= kWideShared;
-        status = launch(stream, err, "add_norm_bwd", wide_bwd_kernel<T, kVector>, grid, block,
+        status = launch(stream, err, "add_norm_bwd", block_bwd_kernel<T, kVector>, grid, block,
                         in_shared ? tile_bytes : 0, a, dropout, tile_rows, slots, sums, partials, in_shared);
     } else {
         status = with_span(a.D, [&](auto span) {
-            return launch(stream, err, "add_norm_bwd", narrow_bwd_kernel<T, kVector, decltype(span)::value>, grid,
-                          block, 0, a, dropout, tile_rows, sums, partials);
+            return launch(stream, err, "add_norm_bwd", warp_bwd_kernel<T, kVector, decltype(span)::value>, grid, block,
+                          0, a, dropout, tile_rows, sums, partials);
         });
     }
     if (status != XF_OK) return status;

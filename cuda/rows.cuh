@@ -129,9 +129,9 @@ __device__ inline float block_sum(float x, float *shared) {
     return sum;
 }
 
-// Calls f(chunks) with the number of warp-wide chunks of kWarpColumns that cover a row of up to kNarrow columns, which
+// Calls f(chunks) with the number of warp-wide chunks of kWarpColumns that cover a row of up to kWarpRow columns, which
 // a warp keeps in registers. Without kVector the largest number serves all widths: columns past the row add zeros.
-constexpr int64_t kNarrow = 1024;
+constexpr int64_t kWarpRow = 1024;
 constexpr int kWarpColumns = kWarp * kEight;
 template <bool kVector, class F>
 auto with_chunks(int64_t D, F &&f) {

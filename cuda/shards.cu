@@ -117,7 +117,7 @@ dim3 blocks_of(int64_t n, int64_t per_block) { return dim3(static_cast<unsigned>
 
 int32_t add(xf_stream *stream, const xf_add *args, xf_error *err) {
     if (args->n <= 0) return XF_OK;
-    const bool vector = aligned(args->dst, args->src), round_first = args->narrow != 0;
+    const bool vector = aligned(args->dst, args->src), round_first = args->round_bf16 != 0;
     const auto kernel = vector ? (round_first ? add_kernel<true, true> : add_kernel<true, false>)
                                : (round_first ? add_kernel<false, true> : add_kernel<false, false>);
     return launch(stream, err, "add", kernel, blocks_of(args->n, kThreads * kFour), dim3(kThreads), 0, args->n,

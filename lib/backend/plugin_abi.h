@@ -382,12 +382,12 @@ typedef struct xf_gate {
  * memory is host memory does not have them, because the core does this itself. Every other backend has all four and
  * to_bf16.
  *
- * dst[i] += src[i], one addition in fp32. narrow: both operands are first rounded to bf16, to nearest even. */
+ * dst[i] += src[i], one addition in fp32. round_bf16: both operands are first rounded to bf16, to nearest even. */
 typedef struct xf_add {
     int64_t n;
     float *dst;
     const float *src;
-    uint32_t narrow;
+    uint32_t round_bf16;
 } xf_add;
 
 /* dst = src, where src is bf16. */

@@ -44,10 +44,10 @@ Made make(const std::shared_ptr<xf::Context> &context, size_t count, size_t shif
     const auto n = static_cast<int64_t>(count);
     Made made;
     std::vector<uint32_t> got(count);
-    for (const bool narrow : {false, true}) {
+    for (const bool round_bf16 : {false, true}) {
         stream.upload(x, a.data(), count * sizeof(float));
         stream.upload(y, b.data(), count * sizeof(float));
-        math.add(stream, x, y, n, narrow);
+        math.add(stream, x, y, n, round_bf16);
         stream.download(got.data(), x, count * sizeof(float));
         made.words.insert(made.words.end(), got.begin(), got.end());
     }
