@@ -16,89 +16,48 @@ constexpr double kTimeout = 0.3;
 
 XF_TEST(every_rank_receives_the_numbers_of_all) {
     for (const int size : {1, 2, 3, 5, 8})
-        check_all(on_ranks(size,
-                           [&](const xf_comm &table) {
-                               Communicator comm(table, 30);
-                               comm.take_ownership();
-                               for (int round = 0; round < 50; ++round) {
-                                   std::vector<int> all(static_cast<size_t>(size) * 3);
-                                   for (int i = 0; i < 3; ++i)
-                                       all[static_cast<size_t>(comm.rank() * 3 + i)] =
-                                           1000 * round + comm.rank() * 3 + i;
-                                   comm.all_gather(all.data(), 3 * sizeof(int));
-                                   for (int i = 0; i < size * 3; ++i)
-                                       CHECK_EQ(all[static_cast<size_t>(i)], 1000 * round + i);
-                               }
-                           }),
-                  XF_OK);
+        check_ranks(size, XF_OK, [&](const xf_comm &table) {
+            Communicator comm(table, 30);
+            comm.take_ownership();
+            for (int round = 0; round < 50; ++round) {
+                std::vector<int> all(static_cast<size_t>(size) * 3);
+                for (int i = 0; i < 3; ++i)
+                    all[static_cast<size_t>(comm.rank() * 3 + i)] = 1000 * round + comm.rank() * 3 + i;
+                comm.all_gather(all.data(), 3 * sizeof(int));
+                for (int i = 0; i < size * 3; ++i) CHECK_EQ(all[static_cast<size_t>(i)], 1000 * round + i);
+            }
+        });
 }
 
 XF_TEST(slices_may_have_any_size_and_be_empty) {
     const std::vector<Range> parts = {{0, 7}, {7, 7}, {7, 100007}};
-    check_all(
-        on_ranks(3,
-                 [&](const xf_comm &table) {
-                     Communicator comm(table, 30);
-                     comm.take_ownership();
-                     std::vector<unsigned char> block(100007), expected(block.size());
-                     for (size_t i = 0; i < block.size(); ++i) expected[i] = static_cast<unsigned char>(i * 7 + 1);
-                     const Range own = parts[static_cast<size_t>(comm.rank())];
-                     std::copy(expected.begin() + own.begin, expected.begin() + own.end, block.begin() + own.begin);
-                     comm.all_gather(block.data(), parts);
-                     CHECK(block == expected);
-                     std::vector<unsigned char> gathered(block.size());
-                     std::copy(expected.begin() + own.begin, expected.begin() + own.end, gathered.begin() + own.begin);
-                     comm.gather(2, gathered.data(), parts);
-                     CHECK((gathered == expected) == (comm.rank() == 2));
-                 }),
-        XF_OK);
+    check_ranks(3, XF_OK, [&](const xf_comm &table) {
+        Communicator comm(table, 30);
+        comm.take_ownership();
+        std::vector<unsigned char> block(100007), expected(block.size());
+        for (size_t i = 0; i < block.size(); ++i) expected[i] = static_cast<unsigned char>(i * 7 + 1);
+        const Range own = parts[static_cast<size_t>(comm.rank())];
+        std::copy(expected.begin() + own.begin, expected.begin() + own.end, block.begin() + own.begin);
+        comm.all_gather(block.data(), parts);
+        CHECK(block == expected);
+        std::vector<unsigned char> gathered(block.size());
+        std::copy(expected.begin() + own.begin, expected.begin() + own.end, gathered.begin() + own.begin);
+        comm.gather(2, gathered.data(), parts);
+        CHECK((gathered == expected) == (comm.rank() == 2));
+    });
 }
 
-// A comm whose exchanges pass through a function that may inject a fault.
-struct Faulty {
-    xf_comm inner;
-    std::function<int32_t(const Faulty &, std::vector<xf_comm_part> *, std::vector<xf_comm_part> *, double, xf_error *)>
-        fault;
-    int32_t pass(std::vector<xf_comm_part> *sends, std::vector<xf_comm_part> *receives, double timeout,
-                 xf_error *err) const {
-        return inner.exchange(inner.user, sends->data(), sends->size(), receives->data(), receives->size(), timeout,
-                              err);
-    }
-};
-
-xf_comm through(Faulty *faulty) {
-    xf_comm comm = faulty->inner;
-    comm.user = faulty;
-    comm.exchange = [](void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
-                       size_t receive_count, double timeout, xf_error *err) -> int32_t {
-        const auto *own = static_cast<Faulty *>(user);
-        std::vector<xf_comm_part> out(sends, sends + send_count), in(receives, receives + receive_count);
-        return own->fault(*own, &out, &in, timeout, err);
-    };
-    comm.abort = [](void *user) {
-        const auto &inner = static_cast<Faulty *>(user)->inner;
-        inner.abort(inner.user);
-    };
-    comm.close = [](void *user) {
-        const auto &inner = static_cast<Faulty *>(user)->inner;
-        inner.close(inner.user);
-    };
-    return comm;
-}
-
-using Parts = std::vector<xf_comm_part>;
+using Fault = std::function<int32_t(const Wrapped &, const Exchange &)>;
 
 // Three good rounds among three ranks, then a fault on rank 1. All ranks fail with XF_ERROR_PEER within the timeout.
-void check_fault(const char *what,
-                 const std::function<int32_t(const Faulty &, Parts *, Parts *, double, xf_error *)> &fault) {
+void check_fault(const char *what, const Fault &fault) {
     const auto began = std::chrono::steady_clock::now();
-    const auto ended = on_ranks(3, [&](const xf_comm &table) {
+    const auto ended = check_ranks(3, XF_ERROR_PEER, [&](const xf_comm &table) {
         int round = 0;
-        Faulty faulty{table, [&](const Faulty &own, Parts *out, Parts *in, double timeout, xf_error *err) {
-                          return round < 3 || own.inner.rank != 1 ? own.pass(out, in, timeout, err)
-                                                                  : fault(own, out, in, timeout, err);
-                      }};
-        Communicator comm(through(&faulty), kTimeout);
+        Wrapped faulty(table, [&](const Wrapped &own, const Exchange &exchange) {
+            return round < 3 || own.inner.rank != 1 ? own.pass(exchange) : fault(own, exchange);
+        });
+        Communicator comm(faulty.table(), kTimeout);
         comm.take_ownership();
         for (; round < 5; ++round) {
             double values[3] = {};
@@ -108,62 +67,59 @@ void check_fault(const char *what,
             CHECK(round < 4);  // one rank may fail a round before the others
         }
     });
-    check_all(ended, XF_ERROR_PEER);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     CHECK(seconds < 3 * kTimeout + 1);
     std::printf("%s: %.2f s; %s\n", what, seconds, ended[0].message.c_str());
 }
 
+// Passes the exchange on and flips a bit of a received part.
+Fault flipped(size_t part, size_t at) {
+    return [=](const Wrapped &own, const Exchange &exchange) {
+        const int32_t status = own.pass(exchange);
+        static_cast<char *>(exchange.receives.at(part).data)[at] ^= 4;
+        return status;
+    };
+}
+
 XF_TEST(faults_of_the_transport_are_errors_on_every_rank) {
-    check_fault("a message is silent", [](const Faulty &, Parts *, Parts *, double timeout, xf_error *) {
-        std::this_thread::sleep_for(std::chrono::duration<double>(timeout * 2));
+    check_fault("a message is silent", [](const Wrapped &, const Exchange &exchange) {
+        std::this_thread::sleep_for(std::chrono::duration<double>(exchange.timeout * 2));
         return int32_t{XF_ERROR_PEER};
     });
-    check_fault("its bytes are cut", [](const Faulty &own, Parts *out, Parts *in, double timeout, xf_error *err) {
-        std::vector<char> kept(in->at(1).size);
-        std::memcpy(kept.data(), in->at(1).data, kept.size());
-        const int32_t status = own.pass(out, in, timeout, err);
-        std::memcpy(static_cast<char *>(in->at(1).data) + 4, kept.data() + 4, kept.size() - 4);
+    check_fault("its bytes are cut", [](const Wrapped &own, const Exchange &exchange) {
+        const xf_comm_part &part = exchange.receives.at(1);
+        std::vector<char> kept(part.size);
+        std::memcpy(kept.data(), part.data, kept.size());
+        const int32_t status = own.pass(exchange);
+        std::memcpy(static_cast<char *>(part.data) + 4, kept.data() + 4, kept.size() - 4);
         return status;
     });
-    check_fault("a bit is flipped", [](const Faulty &own, Parts *out, Parts *in, double timeout, xf_error *err) {
-        const int32_t status = own.pass(out, in, timeout, err);
-        static_cast<char *>(in->at(1).data)[3] ^= 4;
-        return status;
-    });
-    check_fault("a head is flipped", [](const Faulty &own, Parts *out, Parts *in, double timeout, xf_error *err) {
-        const int32_t status = own.pass(out, in, timeout, err);
-        static_cast<char *>(in->at(0).data)[0] ^= 4;
-        return status;
-    });
+    check_fault("a bit is flipped", flipped(1, 3));
+    check_fault("a head is flipped", flipped(0, 0));
     // Makes the whole exchange twice: the others receive each message again instead of the next one.
-    check_fault("messages are doubled", [](const Faulty &own, Parts *out, Parts *in, double timeout, xf_error *err) {
-        own.pass(out, in, timeout, err);
-        return own.pass(out, in, timeout, err);
+    check_fault("messages are doubled", [](const Wrapped &own, const Exchange &exchange) {
+        own.pass(exchange);
+        return own.pass(exchange);
     });
-    check_fault("it fails",
-                [](const Faulty &, Parts *, Parts *, double, xf_error *) { return int32_t{XF_ERROR_BACKEND}; });
+    check_fault("it fails", [](const Wrapped &, const Exchange &) { return int32_t{XF_ERROR_BACKEND}; });
 }
 
 XF_TEST(a_rank_that_ends_or_makes_another_call_is_an_error_on_the_others) {
-    check_all(on_ranks(3,
-                       [](const xf_comm &table) {
-                           Communicator comm(table, kTimeout);
-                           comm.take_ownership();
-                           int values[3] = {};
-                           comm.all_gather(values, sizeof values[0]);
-                           if (comm.rank() == 2) return;
-                           comm.all_gather(values, sizeof values[0]);
-                       }),
-              XF_ERROR_PEER, 2);
-    check_all(on_ranks(2,
-                       [](const xf_comm &table) {
-                           Communicator comm(table, kTimeout);
-                           comm.take_ownership();
-                           int values[8] = {};
-                           comm.all_gather(values, comm.rank() == 0 ? 4 : 8);
-                       }),
-              XF_ERROR_PEER);
+    const auto ended = on_ranks(3, [](const xf_comm &table) {
+        Communicator comm(table, kTimeout);
+        comm.take_ownership();
+        int values[3] = {};
+        comm.all_gather(values, sizeof values[0]);
+        if (comm.rank() == 2) return;
+        comm.all_gather(values, sizeof values[0]);
+    });
+    check_all(ended, XF_ERROR_PEER, 2);
+    check_ranks(2, XF_ERROR_PEER, [](const xf_comm &table) {
+        Communicator comm(table, kTimeout);
+        comm.take_ownership();
+        int values[8] = {};
+        comm.all_gather(values, comm.rank() == 0 ? 4 : 8);
+    });
 }
 
 // Sockets transfer bytes and do not detect the end of a message.
@@ -184,13 +140,11 @@ XF_TEST(a_different_size_is_reported) {
 XF_TEST(a_rank_that_aborts_notifies_the_others) {
     const auto began = std::chrono::steady_clock::now();
     std::atomic<int> left{3};
-    const auto ended = on_ranks(3, [&](const xf_comm &table) {
-        Faulty faulty{table, [](const Faulty &own, Parts *out, Parts *in, double timeout, xf_error *err) {
-                          const int32_t status = own.pass(out, in, timeout, err);
-                          if (own.inner.rank == 1) static_cast<char *>(in->at(1).data)[0] ^= 1;
-                          return status;
-                      }};
-        Communicator comm(through(&faulty), 30);
+    const auto ended = check_ranks(3, XF_OK, [&](const xf_comm &table) {
+        Wrapped faulty(table, [](const Wrapped &own, const Exchange &exchange) {
+            return own.inner.rank == 1 ? flipped(1, 0)(own, exchange) : own.pass(exchange);
+        });
+        Communicator comm(faulty.table(), 30);
         comm.take_ownership();
         int values[3] = {};
         const auto calls = [&] {  // the first exchange of another rank may still succeed
@@ -200,34 +154,27 @@ XF_TEST(a_rank_that_aborts_notifies_the_others) {
         --left;
         for (int i = 0; i < 20000 && left > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     });
-    check_all(ended, XF_OK);
     CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(15));
 }
 
-// The comm of rank 0 of two, whose exchange calls *work and receives nothing.
-xf_comm carrier(std::function<int32_t()> *work) {
-    xf_comm comm = XF_COMM_INIT;
-    comm.size = 2, comm.user = work;
-    comm.exchange = [](void *user, const xf_comm_part *, size_t, const xf_comm_part *, size_t, double,
-                       xf_error *) -> int32_t { return (*static_cast<std::function<int32_t()> *>(user))(); };
-    return comm;
-}
+// Rank 0 of two.
+constexpr xf_comm kOfTwo = {sizeof(xf_comm), nullptr, 0, 2, nullptr, nullptr, nullptr};
 
 XF_TEST(a_failed_comm_is_not_used_again) {
     int calls = 0;
-    std::function<int32_t()> work = [&]() -> int32_t { return ++calls == 1 ? XF_ERROR_BACKEND : XF_OK; };
-    Communicator comm(carrier(&work), 1);
+    Wrapped failing(kOfTwo, [&](auto &, auto &) -> int32_t { return ++calls == 1 ? XF_ERROR_BACKEND : XF_OK; });
+    Communicator comm(failing.table(), 1);
     for (int i = 0; i < 3; ++i) CHECK_FAILS(comm.exchange({}, {}), XF_ERROR_PEER);
     CHECK_EQ(calls, 1);
 }
 
 XF_TEST(one_call_at_a_time) {
     std::atomic<bool> entered{false}, tried{false};
-    std::function<int32_t()> work = [&]() -> int32_t {
+    Wrapped slow(kOfTwo, [&](auto &, auto &) -> int32_t {
         for (entered = true; !tried;) std::this_thread::yield();
         return XF_OK;
-    };
-    Communicator comm(carrier(&work), 30);
+    });
+    Communicator comm(slow.table(), 30);
     std::thread first([&] { comm.exchange({}, {}); });
     while (!entered) std::this_thread::yield();
     bool refused = false;

@@ -6,7 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/communicator.h"
+#include "comm/ranks.hpp"
 #include "train/training.hpp"
 
 namespace xf_test {
@@ -34,7 +34,14 @@ public:
     static constexpr int64_t kShards = 12;
 
     // The owner of the table must outlive this object.
-    Life(const xf_comm &table, Diary *diary, int64_t steps) : diary_(diary), inner_(table), steps_(steps) {}
+    Life(const xf_comm &table, Diary *diary, int64_t steps)
+        : diary_(diary),
+          wrapped_(table, [this](const Wrapped &, const Exchange &exchange) { return pass(exchange); }),
+          steps_(steps) {
+        wrapped_.abort = [this, pass_on = wrapped_.abort] {
+            if (diary_->died == 0) pass_on();
+        };
+    }
 
     // death is called at the nth point of a phase, inside or outside an exchange.
     Phase phase = kPhases;
@@ -66,41 +73,22 @@ private:
         point();
     }
 
-    xf_comm wrapped() {
-        xf_comm comm = inner_;
-        comm.user = this;
-        comm.exchange = [](void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
-                           size_t receive_count, double timeout, xf_error *err) -> int32_t {
-            auto *const own = static_cast<Life *>(user);
-            const int before = own->diary_->phase;
-            if (before != kSave) own->diary_->phase = kExchange;
-            const auto pass = [&]() -> int32_t {
-                try {
-                    own->point();
-                    return own->inner_.exchange(own->inner_.user, sends, send_count, receives, receive_count, timeout,
-                                                err);
-                } catch (const Dead &) {
-                    return XF_ERROR_BACKEND;
-                }
-            };
-            const int32_t status = pass();
-            if (status == XF_OK) own->diary_->phase = before;
-            return status;
-        };
-        comm.abort = [](void *user) {
-            auto *const own = static_cast<Life *>(user);
-            if (own->diary_->died == 0 && own->inner_.abort != nullptr) own->inner_.abort(own->inner_.user);
-        };
-        comm.close = [](void *user) {
-            auto *const own = static_cast<Life *>(user);
-            own->inner_.close(own->inner_.user);
-        };
-        return comm;
+    int32_t pass(const Exchange &exchange) {
+        const int before = diary_->phase;
+        if (before != kSave) diary_->phase = kExchange;
+        int32_t status = XF_ERROR_BACKEND;
+        try {
+            point();
+            status = wrapped_.pass(exchange);
+        } catch (const Dead &) {
+        }
+        if (status == XF_OK) diary_->phase = before;
+        return status;
     }
 
     void train(const std::string &path, double deadline) {
         enter(kStart);
-        const xf_comm comm = wrapped();
+        const xf_comm comm = wrapped_.table();
         xf_host host = XF_HOST_INIT;
         host.comm = &comm;
         const auto context =
@@ -109,19 +97,15 @@ private:
                                                       {"context.comm_timeout", std::to_string(deadline)}}),
                                           &host);
         context->take_ownership();
-        Settings settings = with(kTraining, {{"train.shards", std::to_string(kShards)}});
+        const Settings settings = with(kTraining, {{"train.shards", std::to_string(kShards)}});
         enter(kStart);
         const auto trainer = std::filesystem::exists(path) ? resume(context, path) : make_trainer(context, settings);
         enter(kStart);
         const xf::Range own = xf::even_chunk(kShards, comm.rank, comm.size);
         while (trainer->steps_done() < steps_) {
-            std::vector<Batch> batches;
-            std::vector<xf_batch> views;
-            for (int64_t i = own.begin; i < own.end; ++i)
-                batches.push_back(Task().batch(trainer->steps_done() * kShards + i));
-            for (const Batch &batch : batches) views.push_back(batch.view());
+            const std::vector<Batch> batches = Task().batches(trainer->steps_done() * kShards + own.begin, own.count());
             enter(kCompute);
-            trainer->step(views.data(), views.size());
+            step(trainer.get(), batches);
             if (trainer->steps_done() % 2 == 0 && trainer->steps_done() < steps_) keep(trainer.get(), path);
         }
         keep(trainer.get(), path);
@@ -135,7 +119,7 @@ private:
     }
 
     Diary *diary_;
-    xf_comm inner_;
+    Wrapped wrapped_;
     int64_t steps_;
 };
 

@@ -39,22 +39,19 @@ int64_t bytes_of_fake() { return fake<decltype(&xf_fake_nccl_bytes)>("xf_fake_nc
 const Settings kHost = {{"context.device", "cuda:#"}};
 const Settings kNccl = {{"context.device", "cuda:#"}, {"context.comm", "nccl"}};
 
-// Shards and ranks.
-constexpr std::pair<int, int> kRuns[] = {{4, 2}, {4, 4}}, kNarrowRuns[] = {{4, 4}, {6, 2}};
-
 XF_TEST(the_steps_equal_those_through_the_host) {
     bytes_of_fake();
     const int64_t steps = 2;
     const auto total = static_cast<double>(make_trainer(any_device(), kTraining)->model()->table().total);
-    for (const bool narrow : {false, true}) {
-        const Settings settings = with(kFull, {{"train.reduce_precision", narrow ? "bf16" : "fp32"}});
+    for (const bool bf16 : {false, true}) {
+        const Settings settings = with(kFull, {{"train.reduce_precision", bf16 ? "bf16" : "fp32"}});
         for (const auto &[shards, ranks] : {std::pair{4, 2}, {4, 4}, {6, 2}}) {
             const Run one = run(1, settings, shards, 1, steps, kHost);
             CHECK_EQ(bytes_of_fake(), 0);
             check_same(one, run(ranks, settings, shards, 1, steps, kNccl), xf::format("%d on %d", shards, ranks));
             // All gradients and parameters are sent through NCCL; see docs/guide/ranks.md.
             const size_t nodes = xf::ShardTree(shards, shards).cover(xf::even_chunk(shards, 0, ranks)).size();
-            const double each_step = static_cast<double>(nodes) * (narrow ? 2 : 4) + 4;
+            const double each_step = static_cast<double>(nodes) * (bf16 ? 2 : 4) + 4;
             const double want = (ranks - 1) * total * (static_cast<double>(steps) * each_step + 4);  // plus the average
             CHECK_EQ(static_cast<double>(bytes_of_fake()), want);
         }
@@ -76,7 +73,7 @@ std::vector<Ended> run_with(const char *what, int32_t rank, int64_t after, int64
             for (int64_t i = 0; i < 4; ++i) {
                 if (comm.rank == rank && i == leaves_at) return;
                 began = std::chrono::steady_clock::now();
-                step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
+                step_own(trainer.get(), comm, 2);
             }
         } catch (const xf::Error &) {
             const auto end = std::chrono::steady_clock::now();
@@ -133,12 +130,11 @@ XF_TEST(options_that_do_not_fit) {
     check_all(absent, XF_ERROR_NOT_FOUND);
     CHECK(says(absent[0], "cannot open NCCL: "));
     std::printf("%s\n", absent[0].message.c_str());
-    check_all(on_ranks(1, [](const xf_comm &comm) { context_of(comm, 1, "5", {{"context.comm", "nccl"}}); }), XF_OK);
-    const auto odd = on_ranks(2, [](const xf_comm &comm) {
+    check_ranks(1, XF_OK, [](const xf_comm &comm) { context_of(comm, 1, "5", {{"context.comm", "nccl"}}); });
+    const auto odd = check_ranks(2, XF_ERROR_DESYNC, [](const xf_comm &comm) {
         const auto trainer = make_trainer(context_of(comm, 1, "5", comm.rank == 0 ? kNccl : kHost), kTraining);
-        step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
+        step_own(trainer.get(), comm, 2);
     });
-    check_all(odd, XF_ERROR_DESYNC);
     CHECK(says(odd[0], "context.comm"));
 }
 

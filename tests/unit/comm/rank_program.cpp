@@ -52,17 +52,12 @@ int work(int argc, char **argv) {
         phase = "training";
         const int ranks = context->communicator().size();
         rank = context->communicator().rank();
-        Settings settings = kTraining;
-        settings.insert_or_assign("train.shards", shards);
+        const Settings settings = with(kTraining, {{"train.shards", shards}});
         const auto trainer = std::filesystem::exists(path) ? resume(context, path) : make_trainer(context, settings);
         const int64_t all = std::atol(shards.c_str());
         const xf::Range own = xf::even_chunk(all, rank, ranks);
         while (trainer->steps_done() < steps) {
-            std::vector<Batch> batches;
-            std::vector<xf_batch> views;
-            for (int64_t i = own.begin; i < own.end; ++i)
-                batches.push_back(Task().batch(trainer->steps_done() * all + i));
-            for (const Batch &batch : batches) views.push_back(batch.view());
+            const std::vector<Batch> batches = Task().batches(trainer->steps_done() * all + own.begin, own.count());
             if (rank == end_rank && trainer->steps_done() == end_step) {
                 if (end == "exit") return 0;
                 if (end == "abort") {
@@ -73,7 +68,7 @@ int work(int argc, char **argv) {
                 die(end);
             }
             began = Clock::now();
-            trainer->step(views.data(), views.size());
+            step(trainer.get(), batches);
             if (trainer->steps_done() % 5 == 0) save(trainer.get(), path);
         }
         began = Clock::now();

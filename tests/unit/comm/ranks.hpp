@@ -4,7 +4,6 @@
 #pragma once
 
 #include <exception>
-#include <span>
 
 #include "comm/communicator.h"
 #include "comm/loopback.h"
@@ -44,35 +43,61 @@ inline std::vector<Ended> on_ranks(int size, const std::function<void(const xf_c
     return on_threads(size, [&](int r) { body(comms[static_cast<size_t>(r)]); });
 }
 
-// A comm that calls a function before each exchange. If the function returns false, the exchange fails. It has no
-// abort, so the other ranks are not notified.
-class Tapped {
+// One exchange of a comm.
+struct Exchange {
+    std::vector<xf_comm_part> sends, receives;
+    double timeout;
+    xf_error *err;
+};
+
+// A comm whose calls are passed on to another comm by functions that may change or drop them.
+class Wrapped {
 public:
-    using Hear = std::function<bool(std::span<const xf_comm_part> sends, double timeout)>;
-    Tapped(const xf_comm &inner, Hear hear) : inner_(inner), hear_(std::move(hear)) {}
+    using Body = std::function<int32_t(const Wrapped &, const Exchange &)>;
+    Wrapped(const xf_comm &to, Body body) : inner(to), body_(std::move(body)) {}
+
+    int32_t pass(const Exchange &e) const {
+        return inner.exchange(inner.user, e.sends.data(), e.sends.size(), e.receives.data(), e.receives.size(),
+                              e.timeout, e.err);
+    }
     xf_comm table() {
-        xf_comm comm = inner_;
+        xf_comm comm = inner;
         comm.user = this;
         comm.exchange = [](void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
                            size_t receive_count, double timeout, xf_error *err) -> int32_t {
-            auto &own = *static_cast<Tapped *>(user);
-            if (!own.hear_({sends, send_count}, timeout)) return XF_ERROR_BACKEND;
-            return own.inner_.exchange(own.inner_.user, sends, send_count, receives, receive_count, timeout, err);
+            const auto &own = *static_cast<Wrapped *>(user);
+            return own.body_(own, {{sends, sends + send_count}, {receives, receives + receive_count}, timeout, err});
         };
-        comm.abort = nullptr;
+        comm.abort = [](void *user) { static_cast<Wrapped *>(user)->abort(); };
         comm.close = [](void *user) {
-            const xf_comm &inner = static_cast<Tapped *>(user)->inner_;
-            inner.close(inner.user);
+            const auto &own = *static_cast<Wrapped *>(user);
+            own.inner.close(own.inner.user);
         };
         return comm;
     }
 
+    const xf_comm inner;
+    std::function<void()> abort = [this] {
+        if (inner.abort != nullptr) inner.abort(inner.user);
+    };
+
 private:
-    xf_comm inner_;
-    Hear hear_;
+    Body body_;
 };
 
-inline size_t bytes_in(std::span<const xf_comm_part> parts) {
+// Calls a function before each exchange. If it returns false, the exchange fails. The other ranks are not notified of
+// an abort.
+class Tapped : public Wrapped {
+public:
+    Tapped(const xf_comm &to, const std::function<bool(const Exchange &)> &tap)
+        : Wrapped(to, [tap](const Wrapped &own, const Exchange &exchange) -> int32_t {
+              return tap(exchange) ? own.pass(exchange) : XF_ERROR_BACKEND;
+          }) {
+        abort = [] {};
+    }
+};
+
+inline size_t bytes_in(const std::vector<xf_comm_part> &parts) {
     size_t bytes = 0;
     for (const xf_comm_part &part : parts) bytes += part.size;
     return bytes;
@@ -85,6 +110,13 @@ inline void check_all(const std::vector<Ended> &ended, xf_status status, int exc
             record(__FILE__, __LINE__,
                    xf::format("rank %zu: %s: %s", r, xf_status_name(ended[r].status), ended[r].message.c_str()));
     }
+}
+
+// Runs body(comm) on ranks, which must all end with this status.
+inline std::vector<Ended> check_ranks(int size, xf_status status, const std::function<void(const xf_comm &)> &body) {
+    const auto ended = on_ranks(size, body);
+    check_all(ended, status);
+    return ended;
 }
 
 }  // namespace xf_test

@@ -1,8 +1,10 @@
 // Checks of sharded steps: ranks that make different steps get an error, each batch of a step has its own dropout
-// masks, and every low-precision copy of the parameters is updated.
+// masks, every low-precision copy of the parameters is updated, and gradients in bf16 (train.reduce_precision, see
+// ranks/shard_sums.h) take half of the bytes and give nearly the same losses.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/sharded_runs.hpp"
+#include "comm/tree.h"
 
 namespace {
 
@@ -42,44 +44,39 @@ XF_TEST(each_batch_of_a_step_has_its_own_dropout) {
     CHECK(std::fabs(first_step("8", "1") - first_step("1", "7")) > 1e-3 * plain);
 
     const std::vector<Batch> batches = batches_of(150, kBatches);
-    std::vector<xf_batch> views;
-    for (const Batch &batch : batches) views.push_back(batch.view());
     for (const char *shards : {"1", "2", "8"}) {
         const auto trainer = make_trainer(any_device(), with(kFull, {{"train.shards", shards}}));
-        CHECK_NEAR(trainer->step(views.data(), views.size()).nll_sum, plain, 1e-9 * plain);
+        CHECK_NEAR(step(trainer.get(), batches).nll_sum, plain, 1e-9 * plain);
     }
 }
 
 // The batches of the ranks are equal, so only the exchanged information differs.
 XF_TEST(ranks_that_make_different_steps_are_reported) {
     // Two trainers in one context, of which the ranks step different ones.
-    auto ended = on_ranks(2, [](const xf_comm &comm) {
+    auto ended = check_ranks(2, XF_ERROR_DESYNC, [](const xf_comm &comm) {
         const auto context = context_of(comm, 1);
         const auto one = make_trainer(context, kTraining), other = make_trainer(context, kTraining);
-        step_own(one.get(), Task(), 2, comm.rank, 2, 1);
-        step_own(other.get(), Task(), 2, comm.rank, 2, 1);
-        step_own(other.get(), Task(), 2, comm.rank, 2, 1);
-        step_own((comm.rank == 0 ? one : other).get(), Task(), 2, comm.rank, 2, 1);
+        step_own(one.get(), comm, 2);
+        step_own(other.get(), comm, 2);
+        step_own(other.get(), comm, 2);
+        step_own((comm.rank == 0 ? one : other).get(), comm, 2);
     });
-    check_all(ended, XF_ERROR_DESYNC);
     CHECK_EQ(ended[0].message, std::string("rank 1 has step 2, rank 0 has 1, expected the same on all ranks"));
 
-    ended = on_ranks(2, [](const xf_comm &comm) {
+    ended = check_ranks(2, XF_ERROR_DESYNC, [](const xf_comm &comm) {
         const auto trainer = make_trainer(context_of(comm, 1), kTraining);
-        step_own(trainer.get(), Task(), 2, comm.rank, 2, 1 + comm.rank);
+        step_own(trainer.get(), comm, 2, 1 + comm.rank);
     });
-    check_all(ended, XF_ERROR_DESYNC);
     CHECK_EQ(ended[1].message,
              std::string("rank 0 has batches per shard 1, rank 1 has 2, expected the same on all ranks"));
 
     // One rank passes batches, the other a batcher.
-    ended = on_ranks(2, [](const xf_comm &comm) {
+    ended = check_ranks(2, XF_ERROR_DESYNC, [](const xf_comm &comm) {
         const auto trainer = make_trainer(context_of(comm, 1), with(kTraining, {{"train.accumulate", "1"}}));
         xf::StepStats stats;
         if (comm.rank == 0) trainer->next(make_batcher(3).get(), &stats);
-        if (comm.rank == 1) step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
+        if (comm.rank == 1) step_own(trainer.get(), comm, 2);
     });
-    check_all(ended, XF_ERROR_DESYNC);
 }
 
 // With bf16, products use a copy of the matrices, which every rank creates from all slices.
@@ -88,6 +85,55 @@ XF_TEST(copies_of_the_parameters_have_the_new_values) {
     const Run alone = run(1, kFull, 4, 1, 6, bf16);
     for (const int ranks : {2, 4}) check_same(alone, run(ranks, kFull, 4, 1, 6, bf16), xf::format("on %d", ranks));
     CHECK(alone.file != run(1, kFull, 4, 1, 6).file);
+}
+
+const Settings kBf16 = {{"train.reduce_precision", "bf16"}};
+
+// Returns the number of bytes that rank 0 sends in three steps.
+size_t bytes_sent(int ranks, int64_t shards, const Settings &settings) {
+    std::vector<size_t> sent(static_cast<size_t>(ranks));
+    check_ranks(ranks, XF_OK, [&](const xf_comm &table) {
+        size_t &bytes = sent[static_cast<size_t>(table.rank)];
+        Tapped tapped(table, [&](const Exchange &exchange) { return bytes += bytes_in(exchange.sends), true; });
+        const xf_comm comm = tapped.table();
+        const auto trainer =
+            make_trainer(context_of(comm, 1), with(settings, {{"train.shards", std::to_string(shards)}}));
+        for (int i = 0; i < 3; ++i) step_own(trainer.get(), comm, shards);
+    });
+    return sent[0];
+}
+
+// The formula of docs/guide/ranks.md: half of 4P (R - 1) / R for each tree node of a rank.
+XF_TEST(gradients_take_half_the_bytes) {
+    const auto total = static_cast<double>(make_trainer(any_device(), kTraining)->model()->table().total);
+    for (const auto &[ranks, shards] : {std::pair{2, 8}, {4, 4}, {2, 6}}) {
+        const size_t nodes = xf::ShardTree(shards, shards).cover(xf::even_chunk(shards, 0, ranks)).size();
+        const double saved = static_cast<double>(bytes_sent(ranks, shards, kTraining)) -
+                             static_cast<double>(bytes_sent(ranks, shards, with(kTraining, kBf16)));
+        const double want = 3 * 2 * total * (ranks - 1) / ranks * static_cast<double>(nodes);
+        if (std::abs(saved - want) > 0.01 * want)
+            record(__FILE__, __LINE__, xf::format("%d ranks save %g bytes, expected %g", ranks, saved, want));
+    }
+}
+
+// The last losses are within 2% of those with fp32, and well below the first.
+XF_TEST(bf16_gradients_reach_the_same_loss) {
+    const auto losses = [](const Settings &settings) {
+        const auto trainer = make_trainer(any_device(), with(settings, {{"train.shards", "4"}}));
+        std::vector<double> all;
+        for (int i = 0; i < 120; ++i) {
+            const xf::StepStats stats = step(trainer.get(), Task().batches(i % 10 * 4, 4));
+            all.push_back(stats.loss_sum / static_cast<double>(stats.tgt_tokens));
+        }
+        return all;
+    };
+    const auto mean_of_last = [](const std::vector<double> &all) {
+        return std::accumulate(all.end() - 10, all.end(), 0.0) / 10;
+    };
+    const std::vector<double> fp32 = losses(kTraining), bf16 = losses(with(kTraining, kBf16));
+    std::printf("%.4f, after 120 steps %.4f; in bf16 %.4f\n", fp32.front(), mean_of_last(fp32), mean_of_last(bf16));
+    CHECK(mean_of_last(fp32) < 0.9 * fp32.front());
+    CHECK(std::abs(mean_of_last(bf16) - mean_of_last(fp32)) < 0.02 * mean_of_last(fp32));
 }
 
 }  // namespace

@@ -10,11 +10,6 @@
 
 namespace xf_test {
 
-struct Run {
-    std::string curve, file;
-    std::vector<float> average;  // of train.ema
-};
-
 // place: options that replace those of the best CPU device; "cuda:#" selects one GPU per rank.
 inline std::shared_ptr<xf::Context> context_of(const xf_comm &comm, int threads, const char *timeout = "60",
                                                const Settings &place = {}) {
@@ -35,46 +30,34 @@ inline std::string line(const xf::StepStats &s) {
                       static_cast<long long>(s.tgt_tokens), s.loss_sum, s.nll_sum, s.gradient_norm);
 }
 
+// A process without a comm.
+inline constexpr xf_comm kAlone = {sizeof(xf_comm), nullptr, 0, 1, nullptr, nullptr, nullptr};
+
 // Makes a step with the batches of one rank's shards, `each` per shard.
-inline std::string step_own(xf::Trainer *trainer, const Task &task, int64_t shards, int rank, int ranks, int64_t each) {
-    const xf::Range own = xf::even_chunk(shards, rank, ranks);
-    std::vector<Batch> batches;
-    std::vector<xf_batch> views;
-    for (int64_t i = own.begin * each; i < own.end * each; ++i)
-        batches.push_back(task.batch(trainer->steps_done() * shards * each + i));
-    for (const Batch &batch : batches) views.push_back(batch.view());
-    return line(trainer->step(views.data(), views.size()));
+inline std::string step_own(xf::Trainer *trainer, const xf_comm &comm, int64_t shards, int64_t each = 1) {
+    const xf::Range own = xf::even_chunk(shards, comm.rank, comm.size);
+    const int64_t first = (trainer->steps_done() * shards + own.begin) * each;
+    return line(step(trainer, Task().batches(first, own.count() * each)));
 }
 
 inline Run run(int ranks, const Settings &settings, int64_t shards, int64_t each, int64_t steps,
                const Settings &place = {}) {
     const TempFolder folder;
     Run result;
-    check_all(
-        on_ranks(
-            ranks,
-            [&](const xf_comm &comm) {
-                const auto context = context_of(comm, 1 + comm.rank % 3, "60", place);
-                const auto trainer = make_trainer(context, with(settings, {{"train.shards", std::to_string(shards)}}));
-                std::string curve;
-                for (int64_t i = 0; i < steps; ++i)
-                    curve += step_own(trainer.get(), Task(), shards, comm.rank, ranks, each);
-                save(trainer.get(), folder / "final");
-                if (comm.rank == 0) result.curve = curve;
-                if (!settings.contains("train.ema")) return;
-                const auto average = params_of(*trainer->average());
-                if (comm.rank == ranks - 1) result.average = average;
-            }),
-        XF_OK);
+    check_ranks(ranks, XF_OK, [&](const xf_comm &comm) {
+        const auto context = context_of(comm, 1 + comm.rank % 3, "60", place);
+        const auto trainer = make_trainer(context, with(settings, {{"train.shards", std::to_string(shards)}}));
+        std::string curve;
+        for (int64_t i = 0; i < steps; ++i) curve += step_own(trainer.get(), comm, shards, each);
+        save(trainer.get(), folder / "final");
+        if (comm.rank == 0) result.curve = curve;
+        if (!settings.contains("train.ema")) return;
+        const auto average = params_of(*trainer->average());
+        if (comm.rank == ranks - 1) result.average = average;
+    });
     result.file = bytes_of(folder / "final");
     CHECK(!result.file.empty());
     return result;
-}
-
-inline void check_same(const Run &a, const Run &b, const std::string &what) {
-    if (a.curve != b.curve) record(__FILE__, __LINE__, what + ": the loss curves differ:\n" + a.curve + b.curve);
-    if (a.file != b.file || a.file.empty()) record(__FILE__, __LINE__, what + ": the files differ");
-    if (a.average != b.average) record(__FILE__, __LINE__, what + ": the averages differ");
 }
 
 inline const Settings kFull =
@@ -107,20 +90,16 @@ inline Run run_epochs(int ranks, int ranks_after, const std::string &shards, con
         save(trainer, folder / "file", xf::DataPosition::of(*batcher));
         if (comm.rank == 0) result.curve += curve;
     };
-    check_all(on_ranks(ranks,
-                       [&](const xf_comm &comm) {
-                           const auto trainer = make_trainer(context_of(comm, 1, "60", place), settings);
-                           go(trainer.get(), make_batcher(pairs).get(), 7, comm);
-                       }),
-              XF_OK);
-    check_all(on_ranks(ranks_after,
-                       [&](const xf_comm &comm) {
-                           const auto trainer = resume(context_of(comm, 2, "60", place), folder / "file");
-                           const auto batcher = make_batcher(pairs);
-                           trainer->seek(batcher.get());
-                           go(trainer.get(), batcher.get(), 16, comm);
-                       }),
-              XF_OK);
+    check_ranks(ranks, XF_OK, [&](const xf_comm &comm) {
+        const auto trainer = make_trainer(context_of(comm, 1, "60", place), settings);
+        go(trainer.get(), make_batcher(pairs).get(), 7, comm);
+    });
+    check_ranks(ranks_after, XF_OK, [&](const xf_comm &comm) {
+        const auto trainer = resume(context_of(comm, 2, "60", place), folder / "file");
+        const auto batcher = make_batcher(pairs);
+        trainer->seek(batcher.get());
+        go(trainer.get(), batcher.get(), 16, comm);
+    });
     result.file = bytes_of(folder / "file");
     return result;
 }

@@ -8,24 +8,13 @@ namespace {
 
 using namespace xf_test;
 
-struct Run {
-    std::string curve, file;
-};
-
 Run run(const DeviceName &device, int threads, const Settings &settings, const Task &task, int64_t steps) {
     const TempFolder folder;
     const auto context = open_device(device, threads);
     const auto trainer = make_trainer(context, settings);
-    Run result;
-    result.curve = train_to(trainer.get(), task, steps);
+    const std::string curve = train_to(trainer.get(), task, steps);
     save(trainer.get(), folder / "final");
-    result.file = bytes_of(folder / "final");
-    return result;
-}
-
-void check_same(const Run &a, const Run &b, const std::string &what) {
-    if (a.curve != b.curve) record(__FILE__, __LINE__, what + ": the loss curves differ");
-    if (a.file != b.file || a.file.empty()) record(__FILE__, __LINE__, what + ": the files differ");
+    return {curve, bytes_of(folder / "final")};
 }
 
 // Repeats a run and compares: on the CPU with more threads, on a GPU once unchanged and once without CUDA graphs. Steps
@@ -52,31 +41,21 @@ XF_TEST(two_hundred_steps_are_the_same_with_one_two_and_three_threads) {
 }
 
 // Tensors of many tiles, so that every operation has work for every thread. No width is a multiple of a tile.
-Settings wide() {
-    Settings settings = kTraining;
-    settings.insert_or_assign("model.d_model", "66");
-    settings.insert_or_assign("model.d_ff", "130");
-    settings.insert_or_assign("model.heads", "3");
-    settings.insert_or_assign("model.d_k", "21");
-    settings.insert_or_assign("model.d_v", "27");
-    settings.insert_or_assign("model.vocab_size", "301");
-    settings.insert_or_assign("model.positions", "learned");
-    settings.insert_or_assign("model.norm", "pre");
-    return settings;
-}
+const Settings kWide = with(kTraining, {{"model.d_model", "66"},
+                                        {"model.d_ff", "130"},
+                                        {"model.heads", "3"},
+                                        {"model.d_k", "21"},
+                                        {"model.d_v", "27"},
+                                        {"model.vocab_size", "301"},
+                                        {"model.positions", "learned"},
+                                        {"model.norm", "pre"}});
 
-Task long_sentences(size_t sentences) {
-    Task task;
-    task.V = 301;
-    task.sentences = sentences;
-    task.longest = 50;
-    return task;
-}
+Task long_sentences(size_t sentences) { return {.sentences = sentences, .longest = 50, .V = 301}; }
 
 XF_TEST(wide_batches_are_the_same_with_any_number_of_threads) {
     on_each_device(1, [](const auto &, const DeviceName &device) {
         const int64_t steps = device.cuda() ? 3 : device.fast() ? 6 : 2;
-        check_repeats(device, wide(), long_sentences(device.cuda() ? 10 : 30), steps);
+        check_repeats(device, kWide, long_sentences(device.cuda() ? 10 : 30), steps);
     });
 }
 
@@ -86,11 +65,11 @@ XF_TEST(avx2_and_avx512_are_bit_identical) {
     for (const char *precision : {"fp32", "bf16"}) {
         const DeviceName avx2{"cpu:openblas", "avx2", false, precision};
         if (open_device({"cpu:openblas", "avx512", false}, 1) == nullptr) return;
-        const Run steps = run(avx2, 1, kTraining, Task(), 50), batches = run(avx2, 2, wide(), long_sentences(30), 6);
+        const Run steps = run(avx2, 1, kTraining, Task(), 50), batches = run(avx2, 2, kWide, long_sentences(30), 6);
         for (const char *isa : {"avx512", "auto"}) {
             const DeviceName other{"cpu:openblas", isa, false, precision};
             check_same(steps, run(other, 2, kTraining, Task(), 50), other.text() + ", 50 steps");
-            check_same(batches, run(other, 1, wide(), long_sentences(30), 6), other.text() + ", wide");
+            check_same(batches, run(other, 1, kWide, long_sentences(30), 6), other.text() + ", wide");
         }
     }
 }
@@ -100,9 +79,7 @@ XF_TEST(another_seed_or_instruction_set_is_detected) {
     const Task task;
     const Run base = run(kDevices[0], 1, kTraining, task, 5);
     for (const char *key : {"model.seed", "train.seed"}) {
-        Settings settings = kTraining;
-        settings.insert_or_assign(key, std::string("2"));
-        const Run other = run(kDevices[0], 1, settings, task, 5);
+        const Run other = run(kDevices[0], 1, with(kTraining, {{key, "2"}}), task, 5);
         CHECK(other.curve != base.curve);
         CHECK(other.file != base.file);
     }
@@ -119,9 +96,7 @@ XF_TEST(loss_curves_of_all_devices_are_close) {
         const auto trainer = make_trainer(open_device(device, 2), kTraining);
         const Task task;
         for (int64_t i = 0; i < steps; ++i) {
-            const Batch batch = task.batch(i);
-            const xf_batch view = batch.view();
-            const xf::StepStats s = trainer->step(&view, 1);
+            const xf::StepStats s = step(trainer.get(), {task.batch(i)});
             curve.push_back(s.loss_sum / static_cast<double>(s.tgt_tokens));
         }
         return curve;

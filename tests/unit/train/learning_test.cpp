@@ -10,28 +10,20 @@ namespace {
 using namespace xf_test;
 
 void learn_to_reverse(const std::shared_ptr<xf::Context> &context) {
-    Settings settings = kTraining;
-    for (const auto &[key, value] : Settings{{"model.vocab_size", "12"},
-                                             {"train.dropout", "0"},
-                                             {"train.attention_dropout", "0"},
-                                             {"train.label_smoothing", "0"},
-                                             {"train.learning_rate", "0.3"},
-                                             {"train.warmup_steps", "100"},
-                                             {"model.encoder_layers", "2"},
-                                             {"model.decoder_layers", "2"},
-                                             {"train.adam_beta2", "0.99"}})
-        settings[key] = value;
-    Task task;
-    task.V = 12;
-    task.sentences = 64;
-    task.shortest = 2;
-    task.longest = 6;
+    const Settings settings = with(kTraining, {{"model.vocab_size", "12"},
+                                               {"train.dropout", "0"},
+                                               {"train.attention_dropout", "0"},
+                                               {"train.label_smoothing", "0"},
+                                               {"train.learning_rate", "0.3"},
+                                               {"train.warmup_steps", "100"},
+                                               {"model.encoder_layers", "2"},
+                                               {"model.decoder_layers", "2"},
+                                               {"train.adam_beta2", "0.99"}});
+    const Task task{.sentences = 64, .shortest = 2, .longest = 6, .V = 12};
     const auto trainer = make_trainer(context, settings);
     double first = 0, loss = 0;
     for (int64_t i = 0; i < 1500; ++i) {
-        const Batch batch = task.batch(i);
-        const xf_batch view = batch.view();
-        const xf::StepStats s = trainer->step(&view, 1);
+        const xf::StepStats s = step(trainer.get(), {task.batch(i)});
         const double now = s.loss_sum / static_cast<double>(s.tgt_tokens);
         first = i == 0 ? now : first;
         loss = i == 0 ? now : 0.95 * loss + 0.05 * now;

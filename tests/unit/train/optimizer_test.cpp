@@ -1,5 +1,5 @@
-// One update in detail: the schedule of eq. (3), Adam against fp64 arithmetic, gradients over several batches, and the
-// state after an error.
+// One update in detail: the schedule of eq. (3), gradients over several batches, and the state after an error.
+// update_options_test.cpp compares Adam with fp64 arithmetic.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training.hpp"
@@ -25,67 +25,6 @@ XF_TEST(the_schedule_is_equation_3) {
     CHECK_EQ(constant.rate(1000000000), 3e-4);
 }
 
-std::vector<float> gradient_of(xf::Trainer *trainer) {
-    const xf::ParameterTable &table = trainer->model()->table();
-    std::vector<float> block(static_cast<size_t>(table.total));
-    for (const xf::Parameter &p : table.list) trainer->read_gradient(p, block.data() + p.offset);
-    return block;
-}
-
-// Compares the optimizer with section 2 of Kingma and Ba, computed in fp64.
-XF_TEST(adam_matches_its_equations) {
-    on_each_device(2, [](const auto &context, const DeviceName &) {
-        for (const bool unusual : {false, true}) {
-            Settings settings = kTraining;
-            settings["train.warmup_steps"] = "10";  // both branches of the schedule within 20 steps
-            if (unusual) {
-                settings["train.adam_beta1"] = "0.5";
-                settings["train.adam_beta2"] = "0.9";
-                settings["train.adam_epsilon"] = "0.001";
-            }
-            const xf::Options options = options_of(settings);
-            const double b1 = options.f64("train.adam_beta1"), b2 = options.f64("train.adam_beta2"),
-                         eps = options.f64("train.adam_epsilon");
-            const auto trainer = make_trainer(context, settings);
-            const std::vector<float> start = params_of(*trainer);
-            std::vector<double> x(start.begin(), start.end()), m(x.size()), v(x.size());
-            const Task task;
-            double longest = 0;
-            for (int64_t t = 1; t <= 20; ++t) {
-                const Batch batch = task.batch(t);
-                trainer->accumulate(batch.view());
-                const std::vector<float> gradient = gradient_of(trainer.get());
-                const xf::StepStats stats = trainer->update();
-                const double rate =
-                    1 / std::sqrt(32.0) *
-                    std::min(1 / std::sqrt(static_cast<double>(t)), static_cast<double>(t) * std::pow(10.0, -1.5));
-                CHECK_NEAR(stats.learning_rate, rate, 1e-15);
-                CHECK_EQ(stats.step, t);
-                const double a = rate * std::sqrt(1 - std::pow(b2, static_cast<double>(t))) /
-                                 (1 - std::pow(b1, static_cast<double>(t)));
-                double squares = 0;
-                for (size_t i = 0; i < x.size(); ++i) {
-                    const double g = gradient[i];
-                    squares += g * g;
-                    m[i] = b1 * m[i] + (1 - b1) * g;
-                    v[i] = b2 * v[i] + (1 - b2) * g * g;
-                    x[i] -= a * m[i] / (std::sqrt(v[i]) + eps);
-                }
-                CHECK_NEAR(stats.gradient_norm / std::sqrt(squares), 1, 1e-6);
-                longest += rate;
-            }
-            const std::vector<float> found = params_of(*trainer);
-            double worst = 0, moved = 0;
-            for (size_t i = 0; i < x.size(); ++i) {
-                worst = std::max(worst, std::fabs(found[i] - x[i]));
-                moved = std::max(moved, std::fabs(x[i] - start[i]));
-            }
-            CHECK(moved > 0.1 * longest);
-            CHECK(worst < 1e-6 * longest + 2e-6);
-        }
-    });
-}
-
 XF_TEST(accumulate_and_update_equal_a_step) {
     on_each_device(2, [](const auto &context, const DeviceName &) {
         const Task task;
@@ -108,8 +47,7 @@ XF_TEST(accumulate_and_update_equal_a_step) {
 
 XF_TEST(a_pending_gradient_is_that_of_the_mean_loss) {
     on_each_device(2, [](const auto &context, const DeviceName &) {
-        Settings settings = kTraining;
-        settings["train.dropout"] = settings["train.attention_dropout"] = "0";
+        const Settings settings = with(kTraining, {{"train.dropout", "0"}, {"train.attention_dropout", "0"}});
         const Pairs a = reversal_pairs(5, 6, 1, 9, 40), b = reversal_pairs(6, 9, 1, 4, 40);
         Net net(context, settings);
         std::vector<float> sum = net.gradient(a);
@@ -137,11 +75,9 @@ XF_TEST(dropout_masks_change_with_batch_and_step) {
     const double first = trainer->accumulate(batch.view()).loss_sum,
                  second = trainer->accumulate(batch.view()).loss_sum;
     CHECK(first != second);
-    Settings still = kTraining;  // the update changes only the step number
-    still["train.learning_rate"] = "0";
-    const auto frozen = make_trainer(any_device(), still);
-    const xf_batch view = batch.view();
-    const double step1 = frozen->step(&view, 1).loss_sum, step2 = frozen->step(&view, 1).loss_sum;
+    // The update changes only the step number.
+    const auto frozen = make_trainer(any_device(), with(kTraining, {{"train.learning_rate", "0"}}));
+    const double step1 = step(frozen.get(), {batch}).loss_sum, step2 = step(frozen.get(), {batch}).loss_sum;
     CHECK_EQ(step1, first);
     CHECK(step1 != step2);
 }
@@ -158,22 +94,14 @@ XF_TEST(after_an_error_everything_is_as_before) {
         CHECK_FAILS(hurt->update(), XF_ERROR_STATE);
         CHECK_FAILS(hurt->read_gradient(hurt->model()->table().list[0], nullptr), XF_ERROR_STATE);
         xf::CancelSource source;
-        const xf_call defaults = XF_CALL_INIT;
-        const xf::Call call(source, defaults);
+        const xf::Call call(source, XF_CALL_INIT);
         source.cancel();
         CHECK_FAILS(hurt->step(mixed, 1, call), XF_ERROR_CANCELLED);
         CHECK_EQ(hurt->steps_done(), 2);
         // A parameter that is not finite makes the loss not finite; nothing else changes.
-        xf::Stream stream(context->device());
-        float kept = 0;
-        const float infinity = std::numeric_limits<float>::infinity();
-        float *const at = hurt->model()->params() + hurt->model()->table().decoder.layers[0].ff.norm.weights;
-        stream.download(&kept, at, sizeof kept);
-        stream.upload(at, &infinity, sizeof infinity);
-        stream.sync();  // the trainer uses another stream
+        const float kept = poke(*hurt, kInfinity);
         CHECK_FAILS(hurt->step(mixed, 1), XF_ERROR_NONFINITE);
-        stream.upload(at, &kept, sizeof kept);
-        stream.sync();
+        poke(*hurt, kept);
         train_to(hurt.get(), task, 3);
         CHECK(params_of(*clean) == params_of(*hurt));
         hurt->accumulate(good.view());

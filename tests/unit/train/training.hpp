@@ -27,6 +27,11 @@ struct Task {
     Batch batch(int64_t i) const {
         return Batch(reversal_pairs(seed + static_cast<uint64_t>(i) * 1000, sentences, shortest, longest, V));
     }
+    std::vector<Batch> batches(int64_t first, int64_t count) const {
+        std::vector<Batch> made;
+        for (int64_t i = first; i < first + count; ++i) made.push_back(batch(i));
+        return made;
+    }
 };
 
 inline const Settings kTraining = {
@@ -64,13 +69,17 @@ inline void save(xf::Trainer *trainer, const std::string &path, const xf::DataPo
     trainer->save(target_of(path), "", position);
 }
 
+inline xf::StepStats step(xf::Trainer *trainer, const std::vector<Batch> &batches, const xf::Call &call = {}) {
+    std::vector<xf_batch> views;
+    for (const Batch &batch : batches) views.push_back(batch.view());
+    return trainer->step(views.data(), views.size(), call);
+}
+
 // Trains up to a step. Returns the statistics of each step in hexadecimal.
 inline std::string train_to(xf::Trainer *trainer, const Task &task, int64_t last) {
     std::string curve;
     while (trainer->steps_done() < last) {
-        const Batch batch = task.batch(trainer->steps_done());
-        const xf_batch view = batch.view();
-        const xf::StepStats s = trainer->step(&view, 1);
+        const xf::StepStats s = step(trainer, {task.batch(trainer->steps_done())});
         curve += xf::format("%lld %a %a %a\n", static_cast<long long>(s.step), s.loss_sum, s.nll_sum, s.gradient_norm);
     }
     return curve;
@@ -84,5 +93,39 @@ inline std::vector<float> params_of(const xf::Model &model) {
 }
 
 inline std::vector<float> params_of(const xf::Trainer &trainer) { return params_of(*trainer.model()); }
+
+inline std::vector<float> gradient_of(xf::Trainer *trainer) {
+    const xf::ParameterTable &table = trainer->model()->table();
+    std::vector<float> block(static_cast<size_t>(table.total));
+    for (const xf::Parameter &p : table.list) trainer->read_gradient(p, block.data() + p.offset);
+    return block;
+}
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Writes one number of a norm and returns its old value.
+inline float poke(const xf::Trainer &trainer, float value) {
+    const xf::Model &model = *trainer.model();
+    xf::Stream stream(model.context().device());
+    float *const at = model.params() + model.table().decoder.layers[0].ff.norm.weights;
+    float before = 0;
+    stream.download(&before, at, sizeof before);
+    stream.upload(at, &value, sizeof value);
+    model.parameters_written(stream);
+    stream.sync();
+    return before;
+}
+
+// The results of a run, which are compared bit by bit.
+struct Run {
+    std::string curve, file;
+    std::vector<float> average = {};  // of train.ema
+};
+
+inline void check_same(const Run &a, const Run &b, const std::string &what) {
+    if (a.curve != b.curve) record(__FILE__, __LINE__, what + ": the loss curves differ:\n" + a.curve + b.curve);
+    if (a.file != b.file || a.file.empty()) record(__FILE__, __LINE__, what + ": the files differ");
+    if (a.average != b.average) record(__FILE__, __LINE__, what + ": the averages differ");
+}
 
 }  // namespace xf_test
