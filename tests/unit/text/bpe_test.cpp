@@ -147,17 +147,6 @@ XF_TEST(repeated_letters_merge_from_the_left) {
     CHECK(pieces == (Pieces{"aa", "aaaa", "aaa", "aaaaaaa"}));
 }
 
-XF_TEST(the_result_ignores_the_order_of_lines) {
-    Pieces lines = lines_of(7, 60);
-    const WordTable first = train_bpe(count_words(lines), {500, 2, 1.0}, {});
-    std::reverse(lines.begin(), lines.end());
-    std::rotate(lines.begin(), lines.begin() + 17, lines.end());
-    const WordTable second = train_bpe(count_words(lines), {500, 2, 1.0}, {});
-    CHECK(first.characters == second.characters);
-    CHECK(std::equal(first.merges.begin(), first.merges.end(), second.merges.begin(), second.merges.end(),
-                     [](const BpeMerge &a, const BpeMerge &b) { return a.left == b.left && a.right == b.right; }));
-}
-
 XF_TEST(coverage_selects_the_frequent_characters) {
     // 6 of U+00E4, 3 of U+00F6, 1 of U+00FC: 90 % of the ten needs two characters, slightly more needs three.
     const Pieces lines = {"\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xB6\xC3\xB6\xC3\xB6\xC3\xBC"};

@@ -58,21 +58,6 @@ Shares draw_word(const WordModel &words, const std::string &word, const Sampling
         how);
 }
 
-SentencePieceTable table_of(SentencePieceTable::Kind kind, const Scores &pieces) {
-    SentencePieceTable table;
-    table.kind = kind;
-    table.add_dummy_prefix = false;
-    const auto add = [&](const std::string &text, float score, PieceType type) {
-        table.pieces.add(text);
-        table.scores.push_back(score);
-        table.types.push_back(type);
-    };
-    add("<unk>", 0, PieceType::kUnknown);
-    for (const auto &[text, score] : pieces)
-        add(text, score, text[0] == '<' ? PieceType::kUserDefined : PieceType::kNormal);
-    return table;
-}
-
 Shares draw_text(const Tokenizer &tokenizer, const std::string &text, const Sampling &how) {
     EncodeScratch scratch;
     return count(
@@ -128,14 +113,14 @@ XF_TEST(a_skipped_merge_may_be_applied_in_the_next_step) {
 // As in the package, a skipped merge remains skipped until an adjacent symbol merges. The text has two segments, split
 // between b and c.
 XF_TEST(sentencepiece_draws_each_merge_once) {
-    const SentencePieceTokenizer tokenizer(
-        table_of(SentencePieceTable::Kind::kBpe, {{"ab", -1}, {"cd", -2}, {"a", -9}, {"b", -9}, {"c", -9}, {"d", -9}}));
+    const SentencePieceTokenizer tokenizer(sentencepiece_table(
+        SentencePieceTable::Kind::kBpe, {{"ab", -1}, {"cd", -2}, {"a", -9}, {"b", -9}, {"c", -9}, {"d", -9}}));
     const double p = 0.4, q = 1 - p;
     check_shares(draw_text(tokenizer, "abcd", {p, 1}),
                  {{"ab|cd", q * q}, {"ab|c|d", q * p}, {"a|b|cd", p * q}, {"a|b|c|d", p * p}});
     // One segment. After bc, the heap entry for ab is out of date but has the same rank as the one for abc, which must
     // not be drawn twice.
-    const SentencePieceTokenizer equal(table_of(
+    const SentencePieceTokenizer equal(sentencepiece_table(
         SentencePieceTable::Kind::kBpe, {{"bc", -1}, {"ab", -2}, {"abc", -2}, {"a", -9}, {"b", -9}, {"c", -9}}));
     check_shares(draw_text(equal, "abc", {p, 1}),
                  {{"abc", q * q + p * q * q}, {"a|bc", q * p}, {"ab|c", p * q * p}, {"a|b|c", p * p}});
@@ -143,7 +128,7 @@ XF_TEST(sentencepiece_draws_each_merge_once) {
 
 XF_TEST(unigram_draws_segmentations_by_their_probability) {
     const UnigramModel words(unigram_table(kPieces, -30.f));
-    const SentencePieceTokenizer tokenizer(table_of(SentencePieceTable::Kind::kUnigram, kPieces));
+    const SentencePieceTokenizer tokenizer(sentencepiece_table(SentencePieceTable::Kind::kUnigram, kPieces));
     for (const char *word : {"a", "abc", "abbcabab"})
         for (const double alpha : {0.1, 0.5, 1.0}) {
             const Shares expected = all_ways(word, kPieces, alpha);
@@ -156,7 +141,7 @@ XF_TEST(unigram_draws_segmentations_by_their_probability) {
 // "q" is not a piece, but "qu" and "xq" are. As few characters as possible are unknown or encoded as bytes.
 XF_TEST(sampling_falls_back_only_if_necessary) {
     const Scores pieces = {{"u", -2}, {"x", -3}, {"qu", -9}, {"xq", -8}};
-    const SentencePieceTokenizer tokenizer(table_of(SentencePieceTable::Kind::kUnigram, pieces));
+    const SentencePieceTokenizer tokenizer(sentencepiece_table(SentencePieceTable::Kind::kUnigram, pieces));
     check_shares(draw_text(tokenizer, "xqu", {0.2, 1}), all_ways("xqu", pieces, 0.2));
     check_shares(draw_text(tokenizer, "uq", {0.2, 1}), {{"u|<unk>", 1}});
 
@@ -171,7 +156,7 @@ XF_TEST(sampling_falls_back_only_if_necessary) {
 XF_TEST(user_defined_symbols_are_never_segmented) {
     const Scores pieces = {{"<de>", 0}, {"a", -2}, {"<d", -1}, {"a<", -1}, {"d", -2}, {"e", -2}, {">", -2}, {"aa", -3}};
     for (const auto kind : {SentencePieceTable::Kind::kUnigram, SentencePieceTable::Kind::kBpe}) {
-        SentencePieceTable table = table_of(kind, pieces);
+        SentencePieceTable table = sentencepiece_table(kind, pieces);
         table.types[static_cast<size_t>(table.pieces.find("<d"))] = PieceType::kNormal;
         const SentencePieceTokenizer tokenizer(table);
         const Shares counts = draw_text(tokenizer, "aa<de>a<de>", {0.5, 1});

@@ -5,11 +5,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <iterator>
 #include <random>
 
 #include "core/error.h"
 #include "core/utf8.h"
 #include "support/test.hpp"
+#include "text/sentencepiece/tokenizer.h"
 #include "text/words/tokenizer.h"
 #include "text/words/train.h"
 #include "text/words/unigram.h"
@@ -29,51 +31,20 @@ inline xf::WordCounts count_words(const std::vector<std::string> &lines) {
 }
 
 inline std::vector<std::string> nasty_texts() {
-    static constexpr std::string_view kTexts[] = {""sv,
-                                                  " "sv,
-                                                  "  "sv,
-                                                  "   "sv,
-                                                  "a"sv,
-                                                  " a"sv,
-                                                  "a "sv,
-                                                  "  a  b   c  "sv,
-                                                  "\t"sv,
-                                                  "\n"sv,
-                                                  "a\nb"sv,
-                                                  "\r\n\r\n"sv,
-                                                  " \n a\t\tb \n"sv,
-                                                  "\n "sv,
-                                                  "\t a"sv,
-                                                  "a\0b"sv,
-                                                  "\0"sv,
-                                                  "\0\0 \0"sv,
-                                                  "\xE2\x96\x81"sv,
-                                                  " \xE2\x96\x81x \xE2\x96\x81 "sv,
-                                                  "<s>"sv,
-                                                  "</s> <s>"sv,
-                                                  "<0x41>"sv,
-                                                  "don't l'homme 'quoted' rock'n'roll'"sv,
-                                                  "it\xE2\x80\x99s"sv,
-                                                  "1997, 3.14 and 10,000"sv,
-                                                  "\xEF\xBC\x91\xEF\xBC\x92 \xEF\xAC\x81n \xC2\xBD"sv,
-                                                  "a\xC2\xA0"sv
-                                                  "b\xE3\x80\x80"sv
-                                                  "c\xE2\x80\xA8"sv
-                                                  "d\xC2\x85"sv,
-                                                  "na\xC3\xAFve nai\xCC\x88ve"sv,
-                                                  "\xCC\x88"sv,
-                                                  " \xCC\x88x"sv,
-                                                  "x\xCC\x96\xCC\x81\xCC\x96"sv,
-                                                  "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x92\xBB!"sv,
-                                                  "\xED\x95\x9C\xEA\xB8\x80 \xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB"sv,
-                                                  "\xE4\xB8\xAD\xE6\x96\x87\xE3\x80\x82"sv,
-                                                  "\xD8\xA7\xD9\x84\xD8\xB9\xD8\xB1\xD8\xA8\xD9\x8A\xD8\xA9"sv,
-                                                  "\xEF\xBB\xBF"sv
-                                                  "bom"sv,
-                                                  "\xEF\xB7\xBA"sv,
-                                                  "\xEF\xBF\xBD\xEF\xBF\xBE\xEF\xBF\xBF"sv,
-                                                  "\xF4\x8F\xBF\xBF"sv,
-                                                  "...?!---===\x7F\x1B"sv};
+    // clang-format off
+    static constexpr std::string_view kTexts[] = {
+        // White space, controls, and NUL
+        "", " ", "  ", "   ", "a", " a", "a ", "  a  b   c  ", "\t", "\n", "a\nb", "\r\n\r\n", " \n a\t\tb \n", "\n ",
+        "\t a", "a\0b"sv, "\0"sv, "\0\0 \0"sv, "a\u00a0b\u3000c\u2028d\u0085", "...?!---===\x7F\x1B",
+        // Spellings of special tokens and of the space symbol
+        "\u2581", " \u2581x \u2581 ", "<s>", "</s> <s>", "<0x41>",
+        // Apostrophes and digits
+        "don't l'homme 'quoted' rock'n'roll'", "it\u2019s", "1997, 3.14 and 10,000", "\uff11\uff12 \ufb01n \u00bd",
+        // Marks, other scripts, and the edges of Unicode
+        "na\u00efve nai\u0308ve", "\u0308", " \u0308x", "x\u0316\u0301\u0316", "\U0001f469\u200d\U0001f4bb!",
+        "\ud55c\uae00 \u1112\u1161\u11ab", "\u4e2d\u6587\u3002", "\u0627\u0644\u0639\u0631\u0628\u064a\u0629",
+        "\ufeffbom", "\ufdfa", "\ufffd\ufffe\uffff", "\U0010ffff"};
+    // clang-format on
     return {std::begin(kTexts), std::end(kTexts)};
 }
 
@@ -151,17 +122,36 @@ inline xf::WordTable unigram_table(const Scores &pieces, float rest) {
     return table;
 }
 
-// Training is the same for reversed lines, and texts and bytes survive encoding.
-inline void check_round_trips(std::vector<std::string> lines, const xf::TokenizerOptions &options,
-                              const xf::Tokenizer &tokenizer, std::mt19937 *random) {
-    for (const std::string &line : lines) CHECK_EQ(decode(tokenizer, encode(tokenizer, line)), line);
-    for (int i = 0; i < 300; ++i) {
-        const std::string bytes = random_bytes(random, 40);
-        CHECK_EQ(decode(tokenizer, encode(tokenizer, bytes)), bytes);
-    }
-    std::reverse(lines.begin(), lines.end());
-    CHECK_EQ(train(lines, options)->serialize(), tokenizer.serialize());
+// A SentencePiece table of "<unk>", and these pieces; those in angle brackets are user-defined symbols.
+inline xf::SentencePieceTable sentencepiece_table(xf::SentencePieceTable::Kind kind, const Scores &pieces) {
+    xf::SentencePieceTable table;
+    table.kind = kind;
+    table.add_dummy_prefix = false;
+    const auto add = [&](const std::string &text, float score, xf::PieceType type) {
+        table.pieces.add(text);
+        table.scores.push_back(score);
+        table.types.push_back(type);
+    };
+    add("<unk>", 0, xf::PieceType::kUnknown);
+    for (const auto &[text, score] : pieces)
+        add(text, score, text[0] == '<' ? xf::PieceType::kUserDefined : xf::PieceType::kNormal);
+    return table;
 }
+
+#ifdef XF_MODELS_FOLDER
+inline constexpr const char *kModels[] = {"unigram", "unigram-symbols", "unigram-suffix", "bpe", "bpe-symbols"};
+
+// A file of tests/surfaces/convert/models.
+inline std::string model_file(const std::string &name) {
+    std::ifstream file(std::string(XF_MODELS_FOLDER "/") + name, std::ios::binary);
+    CHECK(file.good());
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline std::shared_ptr<const xf::Tokenizer> model(const std::string &name) {
+    return xf::Tokenizer::parse(model_file(name + ".json"));
+}
+#endif
 
 // Replacements of a part of a file, each of which makes it corrupt.
 struct Changes {

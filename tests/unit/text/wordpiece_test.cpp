@@ -133,18 +133,6 @@ XF_TEST(words_are_segmented_by_the_longest_piece) {
     }
 }
 
-XF_TEST(nothing_is_lost_and_order_does_not_matter) {
-    std::mt19937 random(9);
-    Pieces lines = nasty_texts();
-    for (int i = 0; i < 200; ++i) lines.push_back(random_unicode(&random, 30));
-    TokenizerOptions options = wordpiece(900);
-    options.normalization = Normalization::kNone;
-    options.invalid_utf8 = InvalidUtf8::kReplace;
-    const auto tokenizer = train(lines, options);
-    CHECK_EQ(tokenizer->size(), 900);
-    check_round_trips(lines, options, *tokenizer, &random);
-}
-
 // More pieces give fewer tokens and never increase the number of bits for the text.
 XF_TEST(more_pieces_make_a_text_shorter) {
     Pieces lines;
