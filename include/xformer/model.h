@@ -258,7 +258,7 @@ XF_API xf_status xf_model_encode(const xf_model *model, int32_t side, const char
  * @param value [in] at most 1 MiB, copied; NULL removes the key
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_DATA (invalid UTF-8), XF_ERROR_LIMIT (more than 1,000 keys or 16
- *         MiB in all), XF_ERROR_NO_MEMORY, XF_ERROR_BUSY
+ *         MiB in total), XF_ERROR_NO_MEMORY, XF_ERROR_BUSY
  * @threads exclusive
  * @since 0.1
  */
