@@ -88,7 +88,7 @@ void check_one(Opened &opened, const ProblemSet &set, const Gradient &gradient, 
     const Buffer &input = forward.at(gradient.input);
     const std::vector<double> values = backward(opened, back, gradient, input);
     const bool relu = back.index("relu_dst") >= 0;  // a ReLU made this input: no gradient where it is not positive
-    Loss loss(opened, set, forward);
+    Loss objective(opened, set, forward);
     std::vector<size_t> elements;
     double largest = 0.0;
     for (size_t i = 0; i < values.size(); ++i) {
@@ -104,7 +104,7 @@ void check_one(Opened &opened, const ProblemSet &set, const Gradient &gradient, 
     const double bound = 5e-3 * largest + 5e-4;
     std::vector<double> moves(values.size(), 0.0);
     const auto compare = [&](double expected, double limit, const std::string &what) {
-        const double found = loss.derivative(gradient.input, moves);
+        const double found = objective.derivative(gradient.input, moves);
         if (!(std::fabs(found - expected) <= limit))
             failures.add(back, gradient.diff + " " + what + ": " + xf::number(expected) + ", by differences " +
                                    xf::number(found));
