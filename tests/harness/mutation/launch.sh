@@ -1,6 +1,6 @@
 #!/bin/sh
-# Starts the compiler for the copy that tree.py makes. Files with mutants are in one file for each folder (CMake's
-# "unity"): only these include mutant.h and are compiled with little optimization, all others as in a release.
+# Starts the compiler for the copy that tree.py makes. CMake compiles each folder with mutants as one file ("unity").
+# Only these files include mutant.h and are compiled with -O1; all others are compiled as in a release.
 #
 # XF_MUTATION_SYNTAX=1: checks only that they compile.
 #

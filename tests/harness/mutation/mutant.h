@@ -1,5 +1,5 @@
-// Included before every source file that has mutants: which of them is on. XF_MUTANT is its number; none: the library
-// as it is. XF_MUTANTS_REACHED names a file with a byte for each, which is set when a run comes by.
+// Included before every source file that has mutants. XF_MUTANT is the number of the active mutant; 0 or unset: none.
+// XF_MUTANTS_REACHED names a file with one byte for each mutant, which is set when a run executes its place.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,7 +22,7 @@ struct State {
         if (path == nullptr) return;
         const int file = ::open(path, O_RDWR | O_CLOEXEC);
         if (file < 0) return;
-        // Shared, so that children that are killed have said where they were.
+        // Shared, so that the marks of processes that are killed remain.
         void *map = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         if (map != MAP_FAILED) reached = static_cast<unsigned char *>(map);
         ::close(file);

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """run.py - repeatedly changes the library in one random place and checks whether the tests detect the change.
 
-    tests/harness/mutation/run.py [--count 200] [--seed N] [--jobs N] [--folder FOLDER]    from the beginning
-    tests/harness/mutation/run.py --go-on                                                  with what an earlier run left
-    tests/harness/mutation/run.py --again [NUMBER...]                                      survivors against the tests as they are now
-    tests/harness/mutation/run.py --report                                                 what is known so far
+    tests/harness/mutation/run.py [--count 200] [--seed N] [--jobs N] [--folder FOLDER]    starts a new run
+    tests/harness/mutation/run.py --go-on                                                  continues an interrupted run
+    tests/harness/mutation/run.py --again [NUMBER...]                                      undetected mutants, with the present tests
+    tests/harness/mutation/run.py --report                                                 the results so far
 
-All mutants are in one build (tree.py), in FOLDER, build/mutation by default. Each test runs once on the library as it
-is: what it costs, and which mutants it comes by. Then each mutant runs the tests that come by it, the quickest first,
-until one fails twice. README.md says what is changed and what the answers mean.
+All mutants are in one build (tree.py), in FOLDER, build/mutation by default. Each test runs once on the unchanged
+library, which measures its processor time and which mutants it executes. Then the tests that execute a mutant run with
+it, the fastest first, until one fails. README.md lists the changes and explains the results.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,7 +24,7 @@ import suite  # noqa: E402
 import tree  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-SPARE = 1.2  # so many more are built: some do not compile
+SPARE = 1.2  # mutants built per mutant tested, because some do not compile
 
 
 def begin(options, folder, state_file):
@@ -51,7 +51,7 @@ def measure(options, folder, state, state_file):
             test = done.result()
             state["tests"].append(test)
             if not test["passes"]:
-                print(f"left out, as it fails without a mutant: {test['name']} ({test['ended']})", flush=True)
+                print(f"not used, because it fails without a mutant: {test['name']} ({test['ended']})", flush=True)
             tree.save(state_file, state)
 
 
@@ -88,7 +88,7 @@ def report(state):
 
 
 def renew(options, folder, state):
-    """The tests of the working tree in the place of the copy's, built against the same mutants."""
+    """Copies the tests of the working tree into the copy, and builds them with the same mutants."""
     shutil.copytree(ROOT / "tests", folder / "tree/tests", dirs_exist_ok=True)
     tree.trim(ROOT, folder / "tree")
     names = tree.targets(folder / "tree/build/dev", suite.PROGRAMS)

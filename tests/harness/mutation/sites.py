@@ -19,7 +19,7 @@ WORD = re.compile(r"\btrue\b|\bfalse\b|std::min(?=[<(])|std::max(?=[<(])")
 NUMBER = re.compile(r"(?<![\w.'<])\d+(?![\w.'])")
 STEP = re.compile(r"\+\+|--")
 NOT = re.compile(r"!(?=[\w(*:])")
-# Two names beside each other: a type and what is declared.
+# Two adjacent names: a type and what is declared.
 DECLARED = re.compile(r"(?:(?:const|static|constexpr|thread_local|unsigned|signed|long|short) )*[A-Za-z_][\w:]*(?:<.*?>)?(?:::\w+)*(?: const)?"
                       r"(?: [*&]*(?:const )?|[*&]+ ?)[A-Za-z_]\w*\s*(?:=(?!=)|\(|\{|;|,|\[)", re.S)
 NO_STATEMENT = re.compile(r"(?:struct|class|enum|union|using|static_assert|template|typedef|goto|static|constexpr|"
@@ -28,7 +28,7 @@ LOGS = re.compile(r"(?:[\w.>-]*(?:log|warn)|static_cast<void>)\(")
 
 
 def mask(text):
-    """The text with comments gone, and the same with the insides of literals and the preprocessor's lines blanked."""
+    """Returns the text without comments, and the same with literals and preprocessor lines blanked, too."""
     bare, masked, at = [], [], 0
     token = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:\\.|[^"\\\n])*"|(?<![\w])\'(?:\\.|[^\'\\\n])*\''
                        r"|^[ \t]*#(?:[^\n\\]|\\.)*", re.S | re.M)
@@ -194,7 +194,7 @@ class Parser:
 
 
 def edits(masked, kind, begin, end):
-    """(operator, from, to, new text) of each change that the region allows."""
+    """Returns (operator, from, to, new text) of each change that the region allows."""
     found, last = [], end
     piece = masked[begin:end]
     if kind == "check":
@@ -234,7 +234,7 @@ def edits(masked, kind, begin, end):
 
 
 def regions(text):
-    """(bare text, [(kind, begin, end, edits)]) of a source file."""
+    """Returns the text of a source file without comments, and its regions: [(kind, begin, end, edits)]."""
     bare, masked = mask(text)
     assert len(bare) == len(masked) == len(text)
     listed = []

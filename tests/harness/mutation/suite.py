@@ -12,15 +12,15 @@ import subprocess
 import tempfile
 import time
 
-# Tests of the sources, of packages and bindings say nothing about what the library does; of tests that run another's
-# program again under other circumstances the first is enough. Those of the emulated GPU are slow, and only for its code.
+# Not used: tests of the sources, packages, and bindings; tests that run the program of another test in a different
+# environment; and those of the emulated GPU itself, which are slow.
 LEFT_OUT = re.compile(r"abi_|docs_|install_|package|clang|style_|binding_|hpp_headers|bench_|comm_mpi|comm_kills|"
                       r"unit_comm_nccl|api_coverage|storm_formats|storm_strange|cuda_host_|backend_")
 ONLY_DEVICE = re.compile(r"\w+_cuda$")
 PROGRAMS = r"(?!unit_comm_nccl)(unit_|golden|api_|fault_|fuzz_replay|host_|storm_|soak|hpp)"
 # Tests that can fail on a loaded machine must fail twice.
 TIMED = re.compile(r"api_(cancel|busy|process)|host_|storm_|soak|hpp|unit_comm|unit_core_thread_pool|unit_decode_concurrency|fault_kills")
-SPARE = 64 << 30  # a mutant that asks for memory without end is stopped
+SPARE = 64 << 30  # address space of a test, in bytes: stops a mutant that allocates without end
 
 
 def listed(folder):
@@ -36,7 +36,7 @@ def listed(folder):
     return tests
 
 
-# As root a library that does not refuse devices any more would replace them by files: those of the machine.
+# As root, a mutant that does not refuse devices could replace those of the machine by files, so /dev is read-only.
 HELD = ["unshare", "--mount", "sh", "-c",
         'mount --rbind /dev /dev && mount -o remount,bind,ro /dev && exec "$@"', "sh"] if os.geteuid() == 0 else []
 
@@ -52,7 +52,7 @@ def limits(seconds):
 
 
 def once(test, mutant=0, reached=None, processor=600, wall=1200):
-    """(passed, how it ended, processor seconds)."""
+    """Runs a test. Returns whether it passed, how it ended, and its processor seconds."""
     folder = tempfile.mkdtemp(prefix="xf_mutant_")
     environment = dict(os.environ, TMPDIR=folder, XF_MUTANT=str(mutant))
     environment.update(line.split("=", 1) for line in test["environment"])
@@ -79,7 +79,7 @@ def once(test, mutant=0, reached=None, processor=600, wall=1200):
             time.sleep(pause)
             pause = min(pause * 1.5, 0.2)
     try:
-        os.killpg(process.pid, signal.SIGKILL)  # children that it left
+        os.killpg(process.pid, signal.SIGKILL)  # its remaining children
     except (ProcessLookupError, PermissionError):
         pass
     if ended is None:
@@ -89,7 +89,7 @@ def once(test, mutant=0, reached=None, processor=600, wall=1200):
 
 
 def measure(test, folder, count):
-    """Runs the test on the library as it is, and notes what it reaches."""
+    """Runs the test without a mutant, and records which mutants it executes."""
     reached = folder / (test["name"] + ".reached")
     reached.write_bytes(bytes(4096))
     test["passes"], test["ended"], test["seconds"] = once(test, reached=reached)
@@ -100,12 +100,12 @@ def measure(test, folder, count):
 
 
 def of_device(mutant):
-    """Returns whether it is in the device search, which only the tests of the emulated GPU run."""
+    """Returns whether the mutant is in the device search, which only the tests on the emulated GPU execute."""
     return "/device_" in mutant["file"]
 
 
 def try_mutant(mutant, tests):
-    """Runs the tests that come by this mutant, the quickest first, until one fails."""
+    """Runs the tests that execute this mutant, the fastest first, until one fails."""
     number, began = mutant["number"], time.monotonic()
     able = [t for t in tests if t["passes"] and number in t["reaches"]
             and (of_device(mutant) or not ONLY_DEVICE.match(t["name"]))]
@@ -116,7 +116,7 @@ def try_mutant(mutant, tests):
         if good:
             continue
         if TIMED.match(test["name"]) and once(test, number, **most)[0]:
-            found["doubts"].append(test["name"])  # load, not the mutant
+            found["doubts"].append(test["name"])  # failed because of load
             continue
         found.update(result="killed", by=test["name"], ended=ended)
         break

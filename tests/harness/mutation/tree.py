@@ -15,13 +15,13 @@ import subprocess
 
 import sites
 
-FILES = ["lib/core/*.cpp", "lib/text/**/*.cpp", "lib/decode/*.cpp", "lib/api/*.cpp", "lib/data/*.cpp", "lib/convert/*.cpp",
+FILES = ["lib/core/*.cpp", "lib/text/**/*.cpp", "lib/decode/*.cpp", "lib/api/*.cpp", "lib/data/*.cpp",
          "lib/nn/model_file*.cpp", "lib/train/checkpoint.cpp", "lib/train/position.cpp"]
-MOST = 4095  # bytes of the file that says what was reached
+MOST = 4095  # the last byte of the file of executed mutants (mutant.h)
 
 
 def choose(root, seed, count):
-    """Mutants in random order: a region by chance, then a change of it by chance."""
+    """Returns mutants in random order: of a random region, one random change. Also returns the number of regions."""
     every = []
     for path in sorted(path for pattern in FILES for path in root.glob(pattern)):
         bare, regions = sites.regions(path.read_text(encoding="utf-8"))
@@ -41,7 +41,7 @@ def choose(root, seed, count):
 
 
 def instrument(text, mutants):
-    """The source with these mutants, which lie apart from each other, in it."""
+    """Returns the source with these mutants, which do not overlap."""
     bare, _ = sites.mask(text)
     for mutant in sorted(mutants, key=lambda m: -m["begin"]):
         begin, end = mutant["begin"], mutant["end"]
@@ -60,7 +60,7 @@ def run(command, log, **options):
 
 
 def export(root, tree):
-    """The files of the working tree that git knows, changed or not, and no others beside the build's."""
+    """Copies the tracked and the new files of the working tree, and deletes all others except those of the build."""
     said = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=root, check=True,
                           stdout=subprocess.PIPE).stdout.decode()
     names = {name for name in said.split("\0") if (root / name).is_file()}
@@ -76,7 +76,7 @@ def export(root, tree):
 
 
 def write(root, tree, mutants):
-    """Puts the mutants into the copy; files that have none become as they were."""
+    """Writes the files that contain mutants into the copy."""
     for file in sorted({m["file"] for m in mutants}):
         text = (root / file).read_text(encoding="utf-8")
         changed = instrument(text, [m for m in mutants if m["file"] == file and m.get("result") != "not compiled"])
@@ -86,8 +86,8 @@ def write(root, tree, mutants):
 
 
 def trim(root, tree):
-    """The tests without those of the sources, which would have the API's files compiled otherwise; the emulated GPU is a
-    target to build for itself."""
+    """Removes the tests of the ABI, which compile the files of the API again, and the dependency of other tests on the
+    emulated GPU, which is built only on request."""
     text = (root / "tests/CMakeLists.txt").read_text(encoding="utf-8")
     for gone in (" abi ", "    add_dependencies(${program} xformer_cuda_host)\n"):
         assert gone in text
@@ -96,25 +96,25 @@ def trim(root, tree):
 
 
 def configure(root, tree, log):
-    """Folders with mutants are compiled as one file each, in a fraction of the time; all others as in a release."""
+    """Compiles each folder with mutants as one file, in a fraction of the time, and all others as in a release."""
     listing = tree / "lib/CMakeLists.txt"
     text = (root / "lib/CMakeLists.txt").read_text(encoding="utf-8")
     for path in sorted(path for pattern in FILES for path in root.glob(pattern)):
         text += (f"\nset_source_files_properties(${{PROJECT_SOURCE_DIR}}/{path.relative_to(root)} "
                  f"TARGET_DIRECTORY xformer_core PROPERTIES UNITY_GROUP {path.parent.name})")
-    # As the first that is done with the target: what comes later may return.
+    # Removes an early return, which would skip these lines.
     text += "\nset_target_properties(xformer_core PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)\n"
     listing.write_text(text.replace("if(NOT XF_INSTALL)\n  return()\nendif()\n", "", 1), encoding="utf-8")
     trim(root, tree)
     launcher = str(root / "tests/harness/mutation/launch.sh")
     if run(["cmake", "-S", str(tree), "-B", str(tree / "build/dev"), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-            "-DXF_CUDA=OFF", "-DXF_WERROR=ON", "-DXF_BUILD_EXAMPLES=OFF", "-DXF_INSTALL=ON",
+            "-DXF_CUDA=OFF", "-DXF_PRECOMPILE=TESTS", "-DXF_BUILD_EXAMPLES=OFF", "-DXF_INSTALL=ON",
             f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}"], log) != 0:
         raise SystemExit(f"cmake failed: {log}")
 
 
 def build(root, tree, mutants, jobs, log, programs):
-    """Drops mutants whose lines do not compile, then compiles the others and links the tests' programs."""
+    """Drops mutants that do not compile, compiles the others, and links the programs of the tests."""
     folder, part = tree / "build/dev", log.with_suffix(".compile")
     while True:
         write(root, tree, mutants)
@@ -122,12 +122,12 @@ def build(root, tree, mutants, jobs, log, programs):
         print(f"compiling {len(live)} mutants in {len({m['file'] for m in live})} files", flush=True)
         part.unlink(missing_ok=True)
         objects = [f"lib/CMakeFiles/xformer_core.dir/Unity/unity_{name}_cxx.cxx.o"
-                   for name in sorted({m["file"].split("/")[1] for m in live})]
+                   for name in sorted({m["file"].split("/")[-2] for m in live})]
         if run(["ninja", "-C", str(folder), f"-j{jobs}", "-k0", *objects], part,
                env=dict(os.environ, XF_MUTATION_SYNTAX="1")) == 0:
             break
         said = part.read_text(encoding="utf-8", errors="replace")
-        bad = {(file, int(line)) for file, line in re.findall(r"(lib/\w+/\w+\.cpp):(\d+):\d+: error", said)}
+        bad = {(file, int(line)) for file, line in re.findall(r"(lib/[\w/]+\.cpp):(\d+):\d+: error", said)}
         dropped = []
         for file, line in bad:  # the mutant on this line, or the last one before it
             dropped += sorted((m for m in live if m["file"] == file and m["lines"][0] <= line),
@@ -141,10 +141,10 @@ def build(root, tree, mutants, jobs, log, programs):
 
 
 def targets(folder, pattern):
-    """Names of the programs whose names match."""
+    """Returns the programs whose names match, and the emulated GPU, on which trim() left no dependency."""
     said = subprocess.run(["ninja", "-C", str(folder), "-t", "targets", "all"], check=True,
                           stdout=subprocess.PIPE).stdout.decode()
-    plugin = re.findall(r"^(xformer_cuda_host): phony", said, re.M)  # the emulated GPU's, which trim() made nobody's need
+    plugin = re.findall(r"^(xformer_cuda_host): phony", said, re.M)
     return plugin + [name for name in re.findall(r"^(bin/[\w.]+):", said, re.M)
                      if re.match(pattern, os.path.basename(name))]
 
