@@ -228,10 +228,11 @@ static void storm_on(const char *name, xf_context *context) {
             printf("NOT TESTED: localedef makes no locale %s here\n", locale_name);
     }
 #if defined(__SSE__)
-    /* Flush to zero and denormals are zero; the three other roundings; of the x87 unit 24 bits, and roundings. */
-    static const unsigned states[] = {0x9FC0, 0x3F80, 0x5F80, 0x7F80, 0x1F80};
-    static const unsigned short controls[] = {0x037F, 0x047F, 0x0B7F, 0x0F7F, 0x007F};
-    for (int i = 0; i < (XF_TEST_SANITIZED ? 1 : 5); ++i) {
+    /* Flush to zero and denormals are zero; the three other roundings; three traps enabled; every flag raised. Of the
+     * x87 unit: 24 bits, and roundings. */
+    static const unsigned states[] = {0x9FC0, 0x3F80, 0x5F80, 0x7F80, 0x1F80, 0x1C00, 0x1FBF};
+    static const unsigned short controls[] = {0x037F, 0x047F, 0x0B7F, 0x0F7F, 0x007F, 0x037F, 0x037F};
+    for (int i = 0; i < (XF_TEST_SANITIZED ? 1 : 7); ++i) {
         state = states[i];
         control = controls[i];
         report("floating-point state", run_child(strange_numbers));

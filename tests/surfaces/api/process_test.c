@@ -1,29 +1,18 @@
 /*
- * The host process: threads that share a model, a fork, a strange floating-point state.
+ * The host process: forks, and more threads than OpenBLAS has buffers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE
 #include "support.h"
 
-#include <fenv.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
 
-enum { B = 10, LENGTH = 6 };
+enum { B = 10 };
 
-static xf_batch sample(void) {
-    static int32_t ids[B * LENGTH];
-    static int64_t offsets[B + 1];
-    for (int i = 0; i < B * LENGTH; ++i) ids[i] = i % LENGTH == LENGTH - 1 ? TOKEN_END : 2 + (i * 37) % 90;
-    for (int i = 0; i <= B; ++i) offsets[i] = i * LENGTH;
-    const xf_batch batch = {sizeof batch, B, ids, offsets, ids, offsets, NULL, NULL, 0};
-    return batch;
-}
+static xf_batch sample(void) { return make_batch(B, 6, 90); }
 
 static xf_model *sample_model(xf_context *context, const char *device) {
     OWNED_CONFIG *config = small_config(device);
@@ -46,41 +35,12 @@ static struct result decode_all(const xf_model *model, const char *device) {
     MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
     MAKE(hypotheses, found, xf_decode(decoder, &batch, NULL, NULL, &found, err));
     for (size_t i = 0; i < B; ++i) {
-        xf_hypothesis h = {.struct_size = sizeof h};
-        ACCEPTED(xf_hypotheses_get(found, i, 0, &h, err));
+        const xf_hypothesis h = get_hypothesis(found, i, 0);
         result.answers[i] = h.score;
         for (size_t k = 0; k < h.id_count; ++k) result.answers[i] = result.answers[i] * 3 + h.ids[k];
     }
     ACCEPTED(xf_score(decoder, &batch, NULL, result.targets, err));
     return result;
-}
-
-struct work {
-    const xf_model *model;
-    const char *device;
-    struct result result;
-};
-
-static void *decode_thread(void *arg) {
-    struct work *work = arg;
-    for (int i = 0; i < 3; ++i) work->result = decode_all(work->model, work->device);
-    return NULL;
-}
-
-TEST(two_threads) {
-    ON_EACH_DEVICE(d) {
-        OWNED_CONTEXT *context = context_on(cpu_devices[d]);
-        OWNED_MODEL *model = sample_model(context, cpu_devices[d]);
-        const struct result serial = decode_all(model, cpu_devices[d]);
-        struct work work[2] = {{model, cpu_devices[d], serial}, {model, cpu_devices[d], serial}};
-        pthread_t threads[2];
-        for (int i = 0; i < 2; ++i) {
-            memset(&work[i].result, 0, sizeof serial);
-            assert_int_equal(pthread_create(&threads[i], NULL, decode_thread, &work[i]), 0);
-        }
-        for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
-        for (int i = 0; i < 2; ++i) assert_memory_equal(&work[i].result, &serial, sizeof serial);
-    }
 }
 
 /* In a child: the number of the first check that failed, 0 for none. It must not go through the test framework. */
@@ -261,53 +221,6 @@ TEST(very_many_threads) {
         xf_context_free(context);
         assert_memory_equal(&stats[i], &stats[0], sizeof stats[0]);
     }
-}
-
-/* A run of everything that computes: the bits of the file and of the scores. */
-static void compute(const char *device, const char *path, struct result *result) {
-    OWNED_CONTEXT *context = context_on(device);
-    OWNED_CONFIG *config = small_config(device);
-    OWNED_MODEL *model = sample_model(context, device);
-    const xf_batch batch = sample();
-    MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
-    for (int i = 0; i < 3; ++i) {
-#if defined(__SSE__)
-        const unsigned before = _mm_getcsr();
-        const xf_status status = xf_train_step(trainer, &batch, 1, NULL, NULL, NULL);
-        const unsigned after = _mm_getcsr();
-        if (before != after) fail_msg("MXCSR was %x and became %x", before, after); /* the flags too */
-        assert_int_equal(status, XF_OK);
-#else
-        ACCEPTED(xf_train_step(trainer, &batch, 1, NULL, NULL, err));
-#endif
-    }
-    ACCEPTED(save_trainer(trainer, NULL, path, err));
-    *result = decode_all(model, device);
-}
-
-TEST(floating_point_state) {
-#if defined(__SSE__)
-    /* Flush to zero and denormals are zero; the three other roundings; two traps open; every flag raised. */
-    static const unsigned states[] = {0x9FC0, 0x3F80, 0x5F80, 0x7F80, 0x1C00, 0x1F80 | 0x3F};
-    ON_EACH_DEVICE(d) {
-        struct result expected, found;
-        const char *plain = scratch_path("plain"), *strange = scratch_path("strange");
-        compute(cpu_devices[d], plain, &expected);
-        const unsigned own = _mm_getcsr();
-        for (size_t i = 0; i < sizeof states / sizeof *states; ++i) {
-            _mm_setcsr(states[i]);
-            compute(cpu_devices[d], strange, &found);
-            const unsigned after = _mm_getcsr();
-            _mm_setcsr(own);
-            /* The test's own code may raise a flag; what is set must not change. */
-            assert_int_equal(after & ~0x3Fu, states[i] & ~0x3Fu);
-            assert_memory_equal(&found.targets, &expected.targets, sizeof found.targets);
-            assert_same_files(plain, strange);
-        }
-    }
-#else
-    skip();
-#endif
 }
 
 int main(void) { return RUN_TESTS(NULL, NULL); }
