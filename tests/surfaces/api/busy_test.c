@@ -14,7 +14,7 @@ enum { THREADS = 4, ROUNDS = 200 };
 
 static const char *const texts[] = {"one two"};
 static float values[1 << 13];
-static size_t tensor_size;
+static size_t first_size;
 
 /* A call on the world's decoder is in its middle while this runs. */
 static void check_taken(void) {
@@ -35,10 +35,10 @@ static void check_taken(void) {
     REFUSED(XF_ERROR_BUSY, steps, xf_train_step(world.trainer, &batch, 1, NULL, NULL, err));
     REFUSED(XF_ERROR_BUSY, steps, xf_train_accumulate(world.trainer, &batch, NULL, NULL, err));
     REFUSED(XF_ERROR_BUSY, steps, xf_train_update(world.trainer, NULL, err));
-    REFUSED(XF_ERROR_BUSY, steps, xf_model_write_tensor(world.model, 0, values, tensor_size, err));
-    REFUSED(XF_ERROR_BUSY, steps, xf_model_write_tensor(xf_trainer_model(world.trainer), 0, values, tensor_size, err));
+    REFUSED(XF_ERROR_BUSY, steps, xf_model_write_tensor(world.model, 0, values, first_size, err));
+    REFUSED(XF_ERROR_BUSY, steps, xf_model_write_tensor(xf_trainer_model(world.trainer), 0, values, first_size, err));
     assert_int_equal(xf_trainer_step_count(world.trainer), steps);
-    ACCEPTED(xf_model_read_tensor(world.model, 0, values, tensor_size, err));
+    ACCEPTED(xf_model_read_tensor(world.model, 0, values, first_size, err));
     ACCEPTED(save_model(world.model, NULL, scratch_path("model"), err));
     ACCEPTED(save_trainer(world.trainer, NULL, scratch_path("checkpoint"), err));
     ACCEPTED(xf_decoder_create(world.model, world.config, &other, err));
@@ -68,10 +68,9 @@ static xf_status decode_with(struct visit *visit, const xf_batch *batch, xf_hypo
 }
 
 TEST(within_a_call) {
-    xf_tensor_info info = XF_TENSOR_INFO_INIT;
-    ACCEPTED(xf_model_get_tensor(world.model, 0, &info, err));
-    tensor_size = number_count(&info);
-    assert_true(tensor_size <= sizeof values / sizeof *values);
+    const xf_tensor_info info = get_tensor(world.model, 0);
+    first_size = number_count(&info);
+    assert_true(first_size <= sizeof values / sizeof *values);
     struct visit visit = {check_taken, 0};
     OWNED_HYPOTHESES *answers = NULL;
     assert_int_equal(decode_with(&visit, &one_pair, &answers), XF_OK);
@@ -98,9 +97,7 @@ TEST(free_in_use) {
     assert_int_equal(decode_with(&nothing_yet, &batch, &expected), XF_OK);
     assert_int_equal(decode_with(&visit, &batch, &found), XF_OK);
     assert_int_equal(visit.done > 0, 1);
-    xf_hypothesis a = XF_HYPOTHESIS_INIT, b = XF_HYPOTHESIS_INIT;
-    ACCEPTED(xf_hypotheses_get(expected, 0, 0, &a, err));
-    ACCEPTED(xf_hypotheses_get(found, 0, 0, &b, err));
+    const xf_hypothesis a = get_hypothesis(expected, 0, 0), b = get_hypothesis(found, 0, 0);
     assert_true(a.score == b.score && a.id_count == b.id_count);
     world.decoder = NULL;
     world.trainer = NULL;
@@ -147,10 +144,10 @@ static void *use_all(void *arg) {
                 break;
             }
             case 3:
-                count(xf_model_read_tensor(world.model, 0, own, tensor_size, NULL));
+                count(xf_model_read_tensor(world.model, 0, own, first_size, NULL));
                 break;
             case 4:
-                count(xf_model_write_tensor(world.model, 0, values, tensor_size, NULL));
+                count(xf_model_write_tensor(world.model, 0, values, first_size, NULL));
                 break;
             case 5:
                 count(xf_batcher_next(world.batcher, NULL, &next, NULL));

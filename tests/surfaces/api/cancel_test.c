@@ -27,51 +27,35 @@ static xf_status dispatch(int number, const xf_batch *batch, const xf_call *call
     double scores[64];
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
     xf_status status;
-    switch (number) {
-        case 0:
-            return xf_train_step(world.trainer, batch, 1, call, NULL, err);
-        case 1:
-            status = xf_train_accumulate(world.trainer, batch, call, NULL, err);
-            return status == XF_OK ? xf_train_update(world.trainer, NULL, err) : status;
-        case 2:
-            status = xf_train_next(world.trainer, world.batcher, call, NULL, err);
-            return status == XF_DONE ? xf_train_next(world.trainer, world.batcher, call, NULL, err) : status;
-        case 3:
-            return xf_decode(world.decoder, batch, NULL, call, &made->hypotheses, err);
-        case 4:
-            return xf_translate(world.decoder, texts, NULL, 1, NULL, call, &made->hypotheses, err);
-        case 5:
-            return xf_score(world.decoder, batch, call, scores, err);
-        case 6:
-            return xf_score_texts(world.decoder, texts, NULL, answers, NULL, 1, call, scores, NULL, err);
-        case 7:
-            return xf_evaluate(world.decoder, world.batcher, call, &stats, err);
-        case 8:
-            return xf_tokenizer_train(world.context, world.corpus, world.config, call, &made->tokenizer, err);
-        case 9:
-            return xf_batcher_create(world.corpus, world.tokenizer, world.config, call, &made->batcher, err);
-        case 10:
-            return xf_corpus_from_pairs(world.context, texts, NULL, texts, NULL, 1, NULL, call, &made->corpus, err);
-        case 11:
-            return xf_corpus_open(world.context, scratch_path("pairs.tsv"), NULL, NULL, call, &made->corpus, err);
-        case 12:
-            return xf_corpus_from_ids(world.context, batch, call, &made->corpus, err);
-        case 13:
-            return xf_model_load(world.context, &sources[0], NULL, call, &made->model, err);
-        case 14:
-            return xf_model_save(world.model, NULL, call, &sink, err);
-        case 15:
-            return xf_model_average(world.context, sources, 2, call, &made->model, err);
-        case 16:
-            return xf_model_copy(world.model, NULL, NULL, call, &made->model, err);
-        case 17:
-            return xf_trainer_save(world.trainer, NULL, call, &sink, err);
-        case 18:
-            return xf_trainer_resume(world.context, &sources[1], NULL, call, &made->trainer, err);
-        default:
-            status = xf_tokenizer_load(world.context, &tokenizer_source, call, &made->tokenizer, err);
-            return status == XF_OK ? xf_tokenizer_save(world.tokenizer, call, &sink, err) : status;
+    if (number == 0) return xf_train_step(world.trainer, batch, 1, call, NULL, err);
+    if (number == 1) {
+        status = xf_train_accumulate(world.trainer, batch, call, NULL, err);
+        return status == XF_OK ? xf_train_update(world.trainer, NULL, err) : status;
     }
+    if (number == 2) {
+        status = xf_train_next(world.trainer, world.batcher, call, NULL, err);
+        return status == XF_DONE ? xf_train_next(world.trainer, world.batcher, call, NULL, err) : status;
+    }
+    if (number == 3) return xf_decode(world.decoder, batch, NULL, call, &made->hypotheses, err);
+    if (number == 4) return xf_translate(world.decoder, texts, NULL, 1, NULL, call, &made->hypotheses, err);
+    if (number == 5) return xf_score(world.decoder, batch, call, scores, err);
+    if (number == 6) return xf_score_texts(world.decoder, texts, NULL, answers, NULL, 1, call, scores, NULL, err);
+    if (number == 7) return xf_evaluate(world.decoder, world.batcher, call, &stats, err);
+    if (number == 8) return xf_tokenizer_train(world.context, world.corpus, world.config, call, &made->tokenizer, err);
+    if (number == 9) return xf_batcher_create(world.corpus, world.tokenizer, world.config, call, &made->batcher, err);
+    if (number == 10)
+        return xf_corpus_from_pairs(world.context, texts, NULL, texts, NULL, 1, NULL, call, &made->corpus, err);
+    if (number == 11)
+        return xf_corpus_open(world.context, scratch_path("pairs.tsv"), NULL, NULL, call, &made->corpus, err);
+    if (number == 12) return xf_corpus_from_ids(world.context, batch, call, &made->corpus, err);
+    if (number == 13) return xf_model_load(world.context, &sources[0], NULL, call, &made->model, err);
+    if (number == 14) return xf_model_save(world.model, NULL, call, &sink, err);
+    if (number == 15) return xf_model_average(world.context, sources, 2, call, &made->model, err);
+    if (number == 16) return xf_model_copy(world.model, NULL, NULL, call, &made->model, err);
+    if (number == 17) return xf_trainer_save(world.trainer, NULL, call, &sink, err);
+    if (number == 18) return xf_trainer_resume(world.context, &sources[1], NULL, call, &made->trainer, err);
+    status = xf_tokenizer_load(world.context, &tokenizer_source, call, &made->tokenizer, err);
+    return status == XF_OK ? xf_tokenizer_save(world.tokenizer, call, &sink, err) : status;
 }
 
 static xf_status call_number(int number, const xf_batch *batch, const xf_call *call, xf_error *err) {
@@ -360,12 +344,8 @@ static void close_bench(struct bench *b) {
 
 /* Steps that are cancelled at random places and made again give the bits of steps that never were. */
 TEST(in_the_middle) {
-    enum { B = 12, LENGTH = 12 };
-    int32_t ids[B * LENGTH];
-    int64_t offsets[B + 1];
-    for (int i = 0; i < B * LENGTH; ++i) ids[i] = i % LENGTH == LENGTH - 1 ? TOKEN_END : 2 + (i * 37) % 500;
-    for (int i = 0; i <= B; ++i) offsets[i] = i * LENGTH;
-    const xf_batch batch = {sizeof batch, B, ids, offsets, ids, offsets, NULL, NULL, 0};
+    enum { B = 12 };
+    const xf_batch batch = make_batch(B, 12, 500);
     ON_EACH_DEVICE(d) {
         struct bench calm = open_bench(cpu_devices[d]), stormy = open_bench(cpu_devices[d]);
         struct watch watch = {stormy.context, 0, 500000};
@@ -394,9 +374,7 @@ TEST(in_the_middle) {
             }
             assert_int_equal(status, XF_OK);
             for (size_t i = 0; i < B; ++i) {
-                xf_hypothesis a = {.struct_size = sizeof a}, b = {.struct_size = sizeof b};
-                ACCEPTED(xf_hypotheses_get(answers[0], i, 0, &a, err));
-                ACCEPTED(xf_hypotheses_get(answers[1], i, 0, &b, err));
+                const xf_hypothesis a = get_hypothesis(answers[0], i, 0), b = get_hypothesis(answers[1], i, 0);
                 assert_true(a.score == b.score && a.id_count == b.id_count);
             }
             for (int k = 0; k < 2; ++k) xf_hypotheses_free(answers[k]);
@@ -477,12 +455,8 @@ TEST(deadlines) {
     }
     /* A step that takes longer than its deadline is not made. */
     struct bench b = open_bench("cpu:ref");
-    enum { B = 60, LENGTH = 60 };
-    static int32_t ids[B * LENGTH];
-    static int64_t offsets[B + 1];
-    for (int i = 0; i < B * LENGTH; ++i) ids[i] = i % LENGTH == LENGTH - 1 ? TOKEN_END : 2 + (i * 37) % 500;
-    for (int i = 0; i <= B; ++i) offsets[i] = i * LENGTH;
-    const xf_batch batch = {sizeof batch, B, ids, offsets, ids, offsets, NULL, NULL, 0};
+    enum { B = 60 };
+    const xf_batch batch = make_batch(B, 60, 500);
     size_t count;
     OWNED_MEMORY float *before = all_params(b.model, &count);
     double scores[B];
@@ -501,11 +475,9 @@ TEST(deadlines) {
     int late = 0;
     for (size_t i = 0; i < B; ++i) {
         xf_sentence_info info = XF_SENTENCE_INFO_INIT;
-        xf_hypothesis h = XF_HYPOTHESIS_INIT;
         ACCEPTED(xf_hypotheses_get_sentence(found, i, &info, err));
         assert_true(info.status == XF_OK || info.status == XF_ERROR_DEADLINE);
-        if (info.status == XF_OK) ACCEPTED(xf_hypotheses_get(found, i, 0, &h, err));
-        late += info.status != XF_OK || !h.complete;
+        late += info.status != XF_OK || !get_hypothesis(found, i, 0).complete;
     }
     assert_true(late > 0);
     const xf_call enough = {sizeof enough, NULL, 600000, NULL, NULL};

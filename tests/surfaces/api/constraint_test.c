@@ -47,8 +47,7 @@ TEST(constraint) {
     ACCEPTED(xf_translate(decoder, texts, NULL, 3, &params, NULL, &found, err));
     static const char *const expected[] = {"a", "", "aaa"};
     for (size_t s = 0; s < 3; ++s) {
-        xf_hypothesis h = XF_HYPOTHESIS_INIT;
-        ACCEPTED(xf_hypotheses_get(found, s, 0, &h, err));
+        const xf_hypothesis h = get_hypothesis(found, s, 0);
         assert_int_equal(h.finished, 1);
         assert_string_equal(h.text, expected[s]);
         assert_true(isfinite(h.score));
@@ -61,8 +60,7 @@ TEST(constraint) {
 
     /* Its score is the model's: that of the same target, forced. */
     ACCEPTED(xf_decode(decoder, &two_pairs, &params, NULL, &found, err));
-    xf_hypothesis h = XF_HYPOTHESIS_INIT;
-    ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
+    const xf_hypothesis h = get_hypothesis(found, 0, 0);
     const int32_t forced[] = {2 + 'a', TOKEN_END};
     const int64_t forced_offsets[] = {0, 2};
     xf_batch pair = two_pairs;

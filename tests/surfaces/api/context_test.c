@@ -235,12 +235,8 @@ TEST(executor) {
             MAKE(model, model, xf_model_create(context, NULL, config, &model, err));
             MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
             MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
-            enum { B = 12, LENGTH = 12 };
-            int32_t ids[B * LENGTH];
-            int64_t offsets[B + 1];
-            for (int i = 0; i < B * LENGTH; ++i) ids[i] = i % LENGTH == LENGTH - 1 ? TOKEN_END : 2 + (i * 37) % 500;
-            for (int i = 0; i <= B; ++i) offsets[i] = i * LENGTH;
-            const xf_batch batch = {sizeof batch, B, ids, offsets, ids, offsets, NULL, NULL, 0};
+            enum { B = 12 };
+            const xf_batch batch = make_batch(B, 12, 500);
             xf_step_stats stats = XF_STEP_STATS_INIT;
             double found[B];
             for (int step = 0; step < 3; ++step) ACCEPTED(xf_train_step(trainer, &batch, 1, NULL, &stats, err));

@@ -21,8 +21,6 @@ TEST(open) {
                *tgt = file_of("tgt.txt", "d\ne f\n");
     const char *shorter = file_of("shorter.txt", "d\n"), *bad = file_of("bad.tsv", "no tab\n"),
                *absent = scratch_path("absent");
-    REFUSED(XF_ERROR_NOT_FOUND, out, xf_corpus_open(x, absent, NULL, NULL, NULL, &out, err));
-    REFUSED(XF_ERROR_IO, out, xf_corpus_open(x, "/", NULL, NULL, NULL, &out, err));
     REFUSED(XF_ERROR_DATA, out, xf_corpus_open(x, bad, NULL, NULL, NULL, &out, err));
     REFUSED(XF_ERROR_DATA, out, xf_corpus_open(x, src, NULL, NULL, NULL, &out, err)); /* no line has a tab */
     REFUSED(XF_ERROR_DATA, out, xf_corpus_open(x, src, shorter, NULL, NULL, &out, err));
@@ -60,9 +58,7 @@ TEST(batcher) {
     set(config, "data.max_tokens", "2"); /* one token and the end symbol: no pair fits */
     MAKE(corpus, long_ones, corpus_from_text(world.context, NULL, "unseen words\tnever seen\n", 24, &long_ones, err));
     REFUSED(XF_ERROR_DATA, out, xf_batcher_create(long_ones, world.tokenizer, config, NULL, &out, err));
-    xf_error why;
-    assert_int_equal(xf_batcher_create(long_ones, world.tokenizer, config, NULL, &out, &why), XF_ERROR_DATA);
-    assert_string_equal(why.message, "skipped 1 of 1 pairs: 1 have a side of more than 2 tokens, 0 have an empty side");
+    SAYS("skipped 1 of 1 pairs: 1 have a side of more than 2 tokens, 0 have an empty side");
 
     PAINTED(xf_batch, batch);
     ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, NULL, err));
@@ -77,8 +73,7 @@ TEST(batcher) {
     REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, -1, 0, NULL, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, INT64_MAX, 0, NULL, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, 3, INT64_MAX, NULL, err));
-    xf_batcher_stats after = {.struct_size = sizeof after};
-    ACCEPTED(xf_batcher_get_stats(world.batcher, &after, err));
+    const xf_batcher_stats after = get_batcher_stats(world.batcher);
     assert_memory_equal(&stats, &after, sizeof after);
 
     /* The last epoch that can be asked for, and past its end. */
@@ -169,26 +164,21 @@ TEST(made) {
 
 /* The memory of a corpus and a batcher is part of the account of the context and limited by its budget. */
 TEST(account) {
-    xf_memory_stats before = XF_MEMORY_STATS_INIT, after = XF_MEMORY_STATS_INIT;
     const size_t size = 8 << 20;
     OWNED_MEMORY char *text = malloc(size);
     for (size_t i = 0; i + 32 <= size; i += 32) memcpy(text + i, "a sentence here\tanother one...\n", 32);
     xf_corpus *corpus = NULL;
-    ACCEPTED(xf_context_get_memory(world.context, &before, err));
+    const int64_t before = get_memory(world.context).current;
     ACCEPTED(corpus_from_text(world.context, NULL, text, size, &corpus, err));
-    ACCEPTED(xf_context_get_memory(world.context, &after, err));
-    assert_true(after.current - before.current >= (int64_t)(size / 32 * 29)); /* without tab, newline, and NUL */
-    xf_memory_stats encoded = XF_MEMORY_STATS_INIT, end = XF_MEMORY_STATS_INIT;
+    const int64_t after = get_memory(world.context).current;
+    assert_true(after - before >= (int64_t)(size / 32 * 29)); /* without tab, newline, and NUL */
     xf_batcher *batcher = NULL;
     ACCEPTED(xf_batcher_create(corpus, world.tokenizer, NULL, NULL, &batcher, err));
-    ACCEPTED(xf_context_get_memory(world.context, &encoded, err));
-    xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
-    ACCEPTED(xf_batcher_get_stats(batcher, &stats, err));
-    assert_true(encoded.current - after.current >= 4 * (stats.src_tokens + stats.tgt_tokens));
+    const xf_batcher_stats stats = get_batcher_stats(batcher);
+    assert_true(get_memory(world.context).current - after >= 4 * (stats.src_tokens + stats.tgt_tokens));
     xf_batcher_free(batcher);
     xf_corpus_free(corpus);
-    ACCEPTED(xf_context_get_memory(world.context, &end, err));
-    assert_int_equal(end.current, before.current);
+    assert_int_equal(get_memory(world.context).current, before);
 
     OWNED_CONFIG *c = small_config("cpu:ref");
     set(c, "context.memory_budget", "4000000");

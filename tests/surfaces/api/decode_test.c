@@ -130,8 +130,7 @@ static void check_answers(xf_decoder *decoder, int32_t V, size_t most, int64_t e
         assert_true(answers >= 1 && answers <= most);
         double last = INFINITY;
         for (size_t rank = 0; rank < answers; ++rank) {
-            xf_hypothesis h = {.struct_size = sizeof h};
-            ACCEPTED(xf_hypotheses_get(found, s, rank, &h, err));
+            const xf_hypothesis h = get_hypothesis(found, s, rank);
             assert_true(h.score <= last && isfinite(h.log_probability) && h.log_probability <= 0);
             assert_true(h.id_count + (size_t)h.finished <= (size_t)(3 + extra));
             for (size_t i = 0; i < h.id_count; ++i) assert_true(h.ids[i] > 1 && h.ids[i] < V);
@@ -164,8 +163,7 @@ TEST(edges) {
     REFUSED(XF_ERROR_STATE, found, xf_translate(decoder, texts, NULL, 1, NULL, NULL, &found, err));
     ACCEPTED(xf_decode(decoder, &small, NULL, NULL, &found, err));
     assert_true(hypothesis_count(found, 0) > 4);
-    xf_hypothesis h = {.struct_size = sizeof h};
-    ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
+    const xf_hypothesis h = get_hypothesis(found, 0, 0);
     assert_null(h.text);
     xf_hypotheses_free(found);
     xf_decoder_free(decoder);
@@ -192,7 +190,6 @@ TEST(bad_texts) {
     memset(endless, '7', sizeof endless - 1);
     const char *texts[] = {"one two", "\xff\xfe", endless, NULL, " \t\r\n", "one two\n"};
     const xf_status expected[] = {XF_OK, XF_ERROR_DATA, XF_ERROR_OUT_OF_RANGE, XF_ERROR_INVALID_ARGUMENT, XF_OK, XF_OK};
-    xf_hypothesis h[3] = {XF_HYPOTHESIS_INIT, XF_HYPOTHESIS_INIT, XF_HYPOTHESIS_INIT};
     xf_error why;
     MAKE(hypotheses, found, xf_translate(world.decoder, texts, NULL, 6, NULL, NULL, &found, err));
     MAKE(hypotheses, alone, xf_translate(world.decoder, texts, NULL, 1, NULL, NULL, &alone, err));
@@ -200,25 +197,22 @@ TEST(bad_texts) {
     sentence_status(found, 2, &why);
     assert_non_null(strstr(why.message, "2000"));
     assert_non_null(strstr(why.message, "model.max_length")); /* the lesser of the two limits counts */
-    ACCEPTED(xf_hypotheses_get(alone, 0, 0, &h[0], err));
-    ACCEPTED(xf_hypotheses_get(found, 0, 0, &h[1], err));
-    ACCEPTED(xf_hypotheses_get(found, 5, 0, &h[2], err));
-    for (int i = 1; i < 3; ++i) {
-        assert_string_equal(h[i].text, h[0].text);
-        assert_true(h[i].score == h[0].score);
+    const xf_hypothesis expected_one = get_hypothesis(alone, 0, 0), blank = get_hypothesis(found, 4, 0);
+    for (size_t i = 0; i < 6; i += 5) {
+        const xf_hypothesis h = get_hypothesis(found, i, 0);
+        assert_string_equal(h.text, expected_one.text);
+        assert_true(h.score == expected_one.score);
     }
-    ACCEPTED(xf_hypotheses_get(found, 4, 0, &h[1], err));
-    assert_true(h[1].id_count == 0 && h[1].finished == 1 && h[1].score == 0);
+    assert_true(blank.id_count == 0 && blank.finished == 1 && blank.score == 0);
 }
 
 /* A decoder whose first texts have nothing to translate in them. */
 TEST(no_words) {
     const char *texts[] = {"", " \n", NULL};
-    xf_hypothesis h = XF_HYPOTHESIS_INIT;
     MAKE(decoder, decoder, xf_decoder_create(world.model, world.config, &decoder, err));
     MAKE(hypotheses, found, xf_translate(decoder, texts, NULL, 3, NULL, NULL, &found, err));
     for (size_t i = 0; i < 2; ++i) {
-        ACCEPTED(xf_hypotheses_get(found, i, 0, &h, err));
+        const xf_hypothesis h = get_hypothesis(found, i, 0);
         assert_true(h.text_length == 0 && h.id_count == 0 && h.finished == 1);
     }
     assert_int_equal(sentence_status(found, 2, NULL), XF_ERROR_INVALID_ARGUMENT);
@@ -237,10 +231,9 @@ TEST(params) {
     p.prefix_offsets = prefix_offsets;
     REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_translate(world.decoder, texts, NULL, 2, &p, NULL, &found, err));
     ACCEPTED(xf_decode(world.decoder, &two_pairs, &p, NULL, &found, err));
-    xf_hypothesis h = XF_HYPOTHESIS_INIT;
-    ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
+    xf_hypothesis h = get_hypothesis(found, 0, 0);
     assert_true(h.id_count >= 1 && h.ids[0] == 9);
-    ACCEPTED(xf_hypotheses_get(found, 1, 0, &h, err));
+    h = get_hypothesis(found, 1, 0);
     assert_true(h.id_count >= 2 && h.ids[0] == 8 && h.ids[1] == 7);
     xf_hypotheses_free(found);
     found = SENTINEL;
@@ -255,7 +248,7 @@ TEST(params) {
     p.prefixes = prefixes;
     REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &two_pairs, &p, NULL, &found, err));
     ACCEPTED(xf_translate(world.decoder, texts, NULL, 2, &p, NULL, &found, err));
-    ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
+    h = get_hypothesis(found, 0, 0);
     assert_true(h.text[0] == 'a');
     xf_hypotheses_free(found);
 
@@ -266,7 +259,7 @@ TEST(params) {
     p = (xf_decode_params)XF_DECODE_PARAMS_INIT;
     p.config = config;
     ACCEPTED(xf_decode(world.decoder, &two_pairs, &p, NULL, &found, err));
-    ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
+    h = get_hypothesis(found, 0, 0);
     assert_true(h.id_count == 3 && h.finished == 0 && h.complete == 1);
     xf_hypotheses_free(found);
     found = SENTINEL;
@@ -284,7 +277,6 @@ TEST(params) {
 /* All batches of an epoch, for any position of the batcher, which does not change. */
 TEST(evaluate_batcher) {
     xf_eval_stats whole = XF_EVAL_STATS_INIT, again = XF_EVAL_STATS_INIT;
-    xf_batcher_stats before = {.struct_size = sizeof before}, after = before;
     int64_t sentences = 0;
     xf_status status;
     ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, NULL, err));
@@ -299,9 +291,9 @@ TEST(evaluate_batcher) {
     }
     assert_int_equal(status, XF_DONE);
     ACCEPTED(xf_batcher_seek(world.batcher, 0, 1, NULL, err));
-    ACCEPTED(xf_batcher_get_stats(world.batcher, &before, err));
+    const xf_batcher_stats before = get_batcher_stats(world.batcher);
     ACCEPTED(xf_evaluate(world.decoder, world.batcher, NULL, &whole, err));
-    ACCEPTED(xf_batcher_get_stats(world.batcher, &after, err));
+    const xf_batcher_stats after = get_batcher_stats(world.batcher);
     assert_memory_equal(&before, &after, sizeof before);
     assert_true(whole.sentences == sentences && fabs(whole.nll - nll / tokens) < 1e-9);
     ACCEPTED(xf_evaluate(world.decoder, world.batcher, NULL, &again, err));

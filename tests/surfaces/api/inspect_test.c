@@ -87,8 +87,7 @@ static int64_t peak_of(const xf_config *config, const char *path, int train, xf_
         MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
         MAKE(hypotheses, found, xf_decode(decoder, &batch, NULL, NULL, &found, err));
     }
-    xf_memory_stats stats = XF_MEMORY_STATS_INIT;
-    ACCEPTED(xf_context_get_memory(context, &stats, err));
+    const xf_memory_stats stats = get_memory(context);
     return stats.peak;
 }
 

@@ -4,30 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#define _GNU_SOURCE
 #include "support.h"
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* Returns the number of bytes written to stdout and stderr while body runs: the library prints nothing. */
-static off_t printed(void (*body)(const char *), const char *device) {
-    fflush(NULL);
-    const char *path = scratch_path("printed");
-    const int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), out = dup(1), error = dup(2);
-    assert_true(file >= 0 && dup2(file, 1) == 1 && dup2(file, 2) == 2);
-    body(device);
-    fflush(NULL);
-    dup2(out, 1);
-    dup2(error, 2);
-    struct stat status;
-    assert_int_equal(fstat(file, &status), 0);
-    close(file);
-    close(out);
-    close(error);
-    return status.st_size;
-}
 
 static xf_model *trained(xf_context *context, const char *device, xf_corpus *corpus, xf_trainer **trainer, int steps) {
     OWNED_CONFIG *config = small_config(device);
@@ -84,8 +61,7 @@ static void journey(const char *device) {
         ACCEPTED(xf_decoder_create(m == 0 ? model : loaded, config, &decoders[m], err));
         ACCEPTED(xf_translate(decoders[m], texts, source_lengths, N, NULL, NULL, &answers[m], err));
         for (size_t i = 0; i < N; ++i) {
-            xf_hypothesis h = {.struct_size = sizeof h};
-            ACCEPTED(xf_hypotheses_get(answers[m], i, 0, &h, err));
+            const xf_hypothesis h = get_hypothesis(answers[m], i, 0);
             found[m][i] = h.text;
             assert_string_equal(found[0][i], h.text);
         }
@@ -123,18 +99,12 @@ static void journey(const char *device) {
     xf_trainer_free(trainer);
     xf_trainer_free(resumed);
     xf_batcher_free(batcher);
-    xf_hypothesis h = {.struct_size = sizeof h};
-    ACCEPTED(xf_hypotheses_get(answers[0], 0, 0, &h, err)); /* outlives its decoder and its model */
+    const xf_hypothesis h = get_hypothesis(answers[0], 0, 0); /* outlives its decoder and its model */
     assert_string_equal(h.text, found[1][0]);
     for (int m = 0; m < 2; ++m) xf_hypotheses_free(answers[m]);
 }
 
-TEST(journey) {
-    ON_EACH_DEVICE(d) {
-        journey(cpu_devices[d]); /* where a failed check can be read */
-        assert_int_equal(printed(journey, cpu_devices[d]), 0);
-    }
-}
+TEST(journey) { ON_EACH_DEVICE(d) journey(cpu_devices[d]); }
 
 /* A trainer, its model and a decoder of it, freed in each of the 24 orders with their context. */
 TEST(orders) {
@@ -152,19 +122,10 @@ TEST(orders) {
         for (int n = 4; n > 0; --n) {
             const int at = rest % n;
             rest /= n;
-            switch (left[at]) {
-                case 0:
-                    xf_context_free(context);
-                    break;
-                case 1:
-                    xf_model_free(model);
-                    break;
-                case 2:
-                    xf_trainer_free(trainer);
-                    break;
-                default:
-                    xf_decoder_free(decoder);
-            }
+            if (left[at] == 0) xf_context_free(context);
+            if (left[at] == 1) xf_model_free(model);
+            if (left[at] == 2) xf_trainer_free(trainer);
+            if (left[at] == 3) xf_decoder_free(decoder);
             left[at] = left[n - 1];
         }
     }

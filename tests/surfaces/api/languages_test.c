@@ -152,8 +152,7 @@ TEST(limits) {
                 xf_batcher_create(corpus, xf_model_tokenizer(model), config, NULL, &batcher, err));
         ACCEPTED(xf_config_set_number(config, "data.max_tokens", (int64_t)longest + 1, err));
         ACCEPTED(xf_batcher_create(corpus, xf_model_tokenizer(model), config, NULL, &batcher, err));
-        xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
-        ACCEPTED(xf_batcher_get_stats(batcher, &stats, err));
+        const xf_batcher_stats stats = get_batcher_stats(batcher);
         assert_int_equal(stats.tgt_tokens, longest + 1);
     }
 }
@@ -169,11 +168,10 @@ static double dev_loss(const xf_model *model, xf_batcher *batcher) {
 static void check_answers(const xf_model *model, const struct family *family) {
     const char *const source = "four one";
     OWNED_CONFIG *config = told("English", "German");
-    xf_hypothesis best = XF_HYPOTHESIS_INIT;
     set(config, "decode.alpha", "0");
     MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
     MAKE(hypotheses, answers, xf_translate(decoder, &source, NULL, 1, NULL, NULL, &answers, err));
-    ACCEPTED(xf_hypotheses_get(answers, 0, 0, &best, err));
+    const xf_hypothesis best = get_hypothesis(answers, 0, 0);
     const char *const said = strstr(best.text, "vier"); /* after a language token, a byte in this tokenizer */
     assert_non_null(said);
     assert_string_equal(said, "vier eins");

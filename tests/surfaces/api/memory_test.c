@@ -53,75 +53,62 @@ static xf_status stage(struct run *r, int number, const xf_host *services, xf_er
     double scores[64];
     xf_eval_stats stats = {.struct_size = sizeof stats};
     xf_status status;
-    switch (number) {
-        case 0:
-            return xf_context_create(r->w.config, services, &r->w.context, err);
-        case 1:
-            return corpus_from_text(r->w.context, NULL, corpus_text, strlen(corpus_text), &r->w.corpus, err);
-        case 2:
-            return xf_tokenizer_train(r->w.context, r->w.corpus, r->w.config, NULL, &r->w.tokenizer, err);
-        case 3:
-            return xf_batcher_create(r->w.corpus, r->w.tokenizer, r->w.config, NULL, &r->w.batcher, err);
-        case 4:
-            return xf_batcher_next(r->w.batcher, NULL, &r->batch, err);
-        case 5:
-            return xf_model_create(r->w.context, r->w.tokenizer, r->w.config, &r->w.model, err);
-        case 6:
-            return xf_trainer_create(r->w.model, r->w.config, &r->w.trainer, err);
-        case 7:
-            return xf_train_step(r->w.trainer, &r->batch, 1, NULL, NULL, err);
-        case 8:
-            return save_trainer(r->w.trainer, r->w.batcher, r->checkpoint_path, err);
-        case 9:
-            return resume_trainer(r->w.context, r->checkpoint_path, NULL, &r->resumed, err);
-        case 10:
-            return xf_train_step(r->resumed, &r->batch, 1, NULL, NULL, err);
-        case 11:
-            status = save_model(xf_trainer_model(r->resumed), NULL, r->model_path, err);
-            if (status != XF_OK) return status;
-            set(r->w.config, "model.weights", "int8");
-            status = save_model(xf_trainer_model(r->resumed), r->w.config, r->narrow_path, err);
-            set(r->w.config, "model.weights", "same");
-            return status;
-        case 12:
-            if (r->narrow == NULL)
-                status = load_model(r->w.context, r->narrow_path, &r->narrow, err);
-            else
-                status = XF_OK;
-            if (status == XF_OK) status = load_model(r->w.context, r->model_path, &r->loaded, err);
-            return status;
-        case 13:
-            return xf_decoder_create(r->loaded, r->w.config, &r->w.decoder, err);
-        case 14: {
-            const char *paths[] = {r->model_path, r->narrow_path};
-            return average_files(r->w.context, paths, 2, &r->averaged, err);
-        }
-        case 15: {
-            float weights[18];
-            size_t count;
-            return xf_attention_weights(r->w.decoder, &one_pair, XF_ATTENTION_CROSS, 0, weights, 18, &count, err);
-        }
-        case 16: {
-            xf_decode_params params = XF_DECODE_PARAMS_INIT;
-            const xf_constraint constraint = {sizeof constraint, allow_all, NULL};
-            params.constraint = &constraint;
-            return xf_decode(r->w.decoder, &r->batch, &params, NULL, &r->constrained, err);
-        }
-        case 17: { /* of 8 bits */
-            OWNED_DECODER *decoder = NULL;
-            status = xf_decoder_create(r->narrow, r->w.config, &decoder, err);
-            if (status == XF_OK) status = xf_score(decoder, &r->batch, NULL, scores, err);
-            return status;
-        }
-        default:
-            xf_hypotheses_free(r->w.hypotheses);
-            r->w.hypotheses = NULL;
-            status = xf_decode(r->w.decoder, &r->batch, NULL, NULL, &r->w.hypotheses, err);
-            if (status == XF_OK) status = xf_score(r->w.decoder, &r->batch, NULL, scores, err);
-            if (status == XF_OK) status = xf_evaluate(r->w.decoder, r->w.batcher, NULL, &stats, err);
-            r->score = stats.nll;
-            return status;
+    if (number == 0) return xf_context_create(r->w.config, services, &r->w.context, err);
+    if (number == 1) return corpus_from_text(r->w.context, NULL, corpus_text, strlen(corpus_text), &r->w.corpus, err);
+    if (number == 2) return xf_tokenizer_train(r->w.context, r->w.corpus, r->w.config, NULL, &r->w.tokenizer, err);
+    if (number == 3) return xf_batcher_create(r->w.corpus, r->w.tokenizer, r->w.config, NULL, &r->w.batcher, err);
+    if (number == 4) return xf_batcher_next(r->w.batcher, NULL, &r->batch, err);
+    if (number == 5) return xf_model_create(r->w.context, r->w.tokenizer, r->w.config, &r->w.model, err);
+    if (number == 6) return xf_trainer_create(r->w.model, r->w.config, &r->w.trainer, err);
+    if (number == 7) return xf_train_step(r->w.trainer, &r->batch, 1, NULL, NULL, err);
+    if (number == 8) return save_trainer(r->w.trainer, r->w.batcher, r->checkpoint_path, err);
+    if (number == 9) return resume_trainer(r->w.context, r->checkpoint_path, NULL, &r->resumed, err);
+    if (number == 10) return xf_train_step(r->resumed, &r->batch, 1, NULL, NULL, err);
+    if (number == 11) {
+        status = save_model(xf_trainer_model(r->resumed), NULL, r->model_path, err);
+        if (status != XF_OK) return status;
+        set(r->w.config, "model.weights", "int8");
+        status = save_model(xf_trainer_model(r->resumed), r->w.config, r->narrow_path, err);
+        set(r->w.config, "model.weights", "same");
+        return status;
     }
+    if (number == 12) {
+        if (r->narrow == NULL)
+            status = load_model(r->w.context, r->narrow_path, &r->narrow, err);
+        else
+            status = XF_OK;
+        if (status == XF_OK) status = load_model(r->w.context, r->model_path, &r->loaded, err);
+        return status;
+    }
+    if (number == 13) return xf_decoder_create(r->loaded, r->w.config, &r->w.decoder, err);
+    if (number == 14) {
+        const char *paths[] = {r->model_path, r->narrow_path};
+        return average_files(r->w.context, paths, 2, &r->averaged, err);
+    }
+    if (number == 15) {
+        float weights[18];
+        size_t count;
+        return xf_attention_weights(r->w.decoder, &one_pair, XF_ATTENTION_CROSS, 0, weights, 18, &count, err);
+    }
+    if (number == 16) {
+        xf_decode_params params = XF_DECODE_PARAMS_INIT;
+        const xf_constraint constraint = {sizeof constraint, allow_all, NULL};
+        params.constraint = &constraint;
+        return xf_decode(r->w.decoder, &r->batch, &params, NULL, &r->constrained, err);
+    }
+    if (number == 17) { /* of 8 bits */
+        OWNED_DECODER *decoder = NULL;
+        status = xf_decoder_create(r->narrow, r->w.config, &decoder, err);
+        if (status == XF_OK) status = xf_score(decoder, &r->batch, NULL, scores, err);
+        return status;
+    }
+    xf_hypotheses_free(r->w.hypotheses);
+    r->w.hypotheses = NULL;
+    status = xf_decode(r->w.decoder, &r->batch, NULL, NULL, &r->w.hypotheses, err);
+    if (status == XF_OK) status = xf_score(r->w.decoder, &r->batch, NULL, scores, err);
+    if (status == XF_OK) status = xf_evaluate(r->w.decoder, r->w.batcher, NULL, &stats, err);
+    r->score = stats.nll;
+    return status;
 }
 
 static void open_run(struct run *r, const char *device, const char *budget) {
@@ -221,8 +208,7 @@ TEST(budgets) {
             }
             if (i < STAGES) seen[i] = 1;
             if (r.w.context != NULL) {
-                xf_memory_stats memory = {.struct_size = sizeof memory};
-                ACCEPTED(xf_context_get_memory(r.w.context, &memory, err));
+                const xf_memory_stats memory = get_memory(r.w.context);
                 assert_true(memory.peak <= budget && memory.current <= memory.peak && memory.budget == budget);
             }
             close_run(&r);
@@ -241,21 +227,21 @@ TEST(steady_state) {
         struct run r;
         open_run(&r, cpu_devices[d], "0");
         for (int i = 0; i < STAGES; ++i) ACCEPTED(stage(&r, i, NULL, err));
-        xf_memory_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
+        xf_memory_stats before;
         for (int step = 1; step <= 20; ++step) {
             ACCEPTED(xf_train_step(r.w.trainer, &r.batch, 1, NULL, NULL, err));
             ACCEPTED(xf_train_accumulate(r.resumed, &r.batch, NULL, NULL, err));
             ACCEPTED(xf_train_update(r.resumed, NULL, err));
-            if (step == 4) ACCEPTED(xf_context_get_memory(r.w.context, &before, err));
+            if (step == 4) before = get_memory(r.w.context);
         }
-        ACCEPTED(xf_context_get_memory(r.w.context, &after, err));
+        xf_memory_stats after = get_memory(r.w.context);
         assert_memory_equal(&before, &after, sizeof after);
 
         for (int i = 0; i < 20; ++i) {
             ACCEPTED(stage(&r, DECODING, NULL, err));
-            if (i == 4) ACCEPTED(xf_context_get_memory(r.w.context, &before, err));
+            if (i == 4) before = get_memory(r.w.context);
         }
-        ACCEPTED(xf_context_get_memory(r.w.context, &after, err));
+        after = get_memory(r.w.context);
         assert_memory_equal(&before, &after, sizeof after);
 
         /* Answers for which the cache grows while they are made. */
@@ -265,14 +251,13 @@ TEST(steady_state) {
         ACCEPTED(xf_decoder_create(r.loaded, r.w.config, &r.w.decoder, err));
         for (int i = 0; i < 8; ++i) {
             ACCEPTED(stage(&r, DECODING, NULL, err));
-            if (i == 2) ACCEPTED(xf_context_get_memory(r.w.context, &before, err));
+            if (i == 2) before = get_memory(r.w.context);
         }
-        ACCEPTED(xf_context_get_memory(r.w.context, &after, err));
+        after = get_memory(r.w.context);
         assert_memory_equal(&before, &after, sizeof after);
         size_t longest = 0;
         for (size_t s = 0; s < xf_hypotheses_sentence_count(r.w.hypotheses); ++s) {
-            xf_hypothesis best = XF_HYPOTHESIS_INIT;
-            ACCEPTED(xf_hypotheses_get(r.w.hypotheses, s, 0, &best, err));
+            const xf_hypothesis best = get_hypothesis(r.w.hypotheses, s, 0);
             if (best.id_count > longest) longest = best.id_count;
         }
         assert_true(longest > 32);

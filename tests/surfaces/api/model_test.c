@@ -48,12 +48,7 @@ TEST(create) {
 TEST(files) {
     xf_model *out = SENTINEL;
     const char *path = scratch_path("a.model"), *other = scratch_path("b.model"), *absent = scratch_path("absent");
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, save_model(world.model, NULL, "", err));
-    REFUSED(XF_ERROR_IO, nothing, save_model(world.model, NULL, "/", err));
-    REFUSED(XF_ERROR_NOT_FOUND, nothing, save_model(world.model, NULL, "/nowhere/at/all", err));
     ACCEPTED(save_model(world.model, NULL, path, err));
-    REFUSED(XF_ERROR_NOT_FOUND, out, load_model(world.context, absent, &out, err));
-    REFUSED(XF_ERROR_IO, out, load_model(world.context, "/", &out, err));
 
     OWNED_CONFIG *c = small_config("cpu:ref");
     set(c, "model.d_ff", "40");
@@ -78,12 +73,9 @@ TEST(files) {
 
 TEST(parameters) {
     const size_t count = xf_model_tensor_count(world.model);
-    xf_tensor_info info = XF_TENSOR_INFO_INIT;
-    ACCEPTED(xf_model_get_tensor(world.model, 1, &info, err));
-    const size_t size = number_count(&info);
+    const size_t size = tensor_size(world.model, 1);
     OWNED_MEMORY float *values = calloc(size + 1, sizeof *values), *before = calloc(size + 1, sizeof *values);
-    memset(&info, 0x5A, sizeof info);
-    info.struct_size = sizeof info;
+    PAINTED(xf_tensor_info, info);
     REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_get_tensor(world.model, count, &info, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_get_tensor(world.model, SIZE_MAX, &info, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, *values, xf_model_read_tensor(world.model, count, values, size, err));
@@ -134,9 +126,7 @@ TEST(precision) {
 
     /* 70000 is beyond fp16, not beyond bf16; a refused save leaves the old file. */
     MAKE(model, large, load_model(world.context, whole, &large, err));
-    xf_tensor_info info = XF_TENSOR_INFO_INIT;
-    ACCEPTED(xf_model_get_tensor(large, 0, &info, err));
-    const size_t numbers = number_count(&info);
+    const size_t numbers = tensor_size(large, 0);
     OWNED_MEMORY float *values = calloc(numbers, sizeof *values);
     values[numbers / 2] = 70000;
     ACCEPTED(xf_model_write_tensor(large, 0, values, numbers, err));
@@ -169,7 +159,7 @@ TEST(precision) {
         values[numbers / 2] = ends[i].beyond;
         ACCEPTED(xf_model_write_tensor(large, 0, values, numbers, err));
         REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, save_model(large, c, path, err));
-        SAYS(info.name);
+        SAYS(get_tensor(large, 0).name);
         SAYS(ends[i].precision);
         assert_same_files(path, again);
     }

@@ -8,9 +8,7 @@
 #include <math.h>
 
 static void fill(xf_model *model, size_t index, float value) {
-    xf_tensor_info info = XF_TENSOR_INFO_INIT;
-    ACCEPTED(xf_model_get_tensor(model, index, &info, err));
-    const size_t size = number_count(&info);
+    const size_t size = tensor_size(model, index);
     OWNED_MEMORY float *values = malloc(size * sizeof *values);
     for (size_t i = 0; i < size; ++i) values[i] = i % 2 ? value : -value;
     ACCEPTED(xf_model_write_tensor(model, index, values, size, err));
@@ -29,9 +27,7 @@ TEST(training) {
         int refused = 0;
         for (size_t p = 0; p < xf_model_tensor_count(model); ++p) {
             /* Each tensor in turn, in a fresh copy of the trained state. */
-            xf_tensor_info info = XF_TENSOR_INFO_INIT;
-            ACCEPTED(xf_model_get_tensor(model, p, &info, err));
-            const size_t size = number_count(&info);
+            const size_t size = tensor_size(model, p);
             OWNED_MEMORY float *kept = malloc(size * sizeof *kept);
             ACCEPTED(xf_model_read_tensor(model, p, kept, size, err));
             fill(model, p, 1e38f);
@@ -90,8 +86,7 @@ TEST(decoding) {
             MAKE(hypotheses, found, xf_decode(decoder, &two_pairs, NULL, NULL, &found, err));
             for (size_t s = 0; s < 2; ++s) {
                 assert_true(hypothesis_count(found, s) >= 1);
-                xf_hypothesis h = {.struct_size = sizeof h};
-                ACCEPTED(xf_hypotheses_get(found, s, 0, &h, err));
+                const xf_hypothesis h = get_hypothesis(found, s, 0);
                 assert_true(h.id_count <= 11);
                 assert_false(isnan(h.score));
                 cut += !h.finished;
@@ -114,8 +109,7 @@ TEST(no_smoothing) {
         MAKE(model, model, xf_model_create(context, NULL, config, &model, err));
         MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
         const size_t last = xf_model_tensor_count(model) - 1; /* of the last norm */
-        xf_tensor_info info = XF_TENSOR_INFO_INIT;
-        ACCEPTED(xf_model_get_tensor(model, last, &info, err));
+        const xf_tensor_info info = get_tensor(model, last);
         assert_non_null(strstr(info.name, "norm.bias"));
         const size_t width = (size_t)info.shape[info.dims - 1], size = 40 * width;
         OWNED_MEMORY float *bias = calloc(width, sizeof *bias), *table = malloc(size * sizeof *table);

@@ -23,8 +23,7 @@ static xf_batcher *batcher_of(const xf_config *config) {
 
 /* Source tokens of the batcher's epoch. */
 static int64_t tokens_of(const xf_batcher *batcher) {
-    xf_batcher_stats stats = {.struct_size = sizeof stats};
-    ACCEPTED(xf_batcher_get_stats(batcher, &stats, err));
+    const xf_batcher_stats stats = get_batcher_stats(batcher);
     return stats.src_tokens;
 }
 
@@ -140,8 +139,7 @@ TEST(evaluation) {
         ACCEPTED(xf_evaluate(world.decoder, drawn, NULL, &b, err));
         assert_true(a.sentences == 12);
         assert_memory_equal(&a, &b, sizeof a);
-        xf_batcher_stats where = {.struct_size = sizeof where};
-        ACCEPTED(xf_batcher_get_stats(drawn, &where, err));
+        const xf_batcher_stats where = get_batcher_stats(drawn);
         assert_true(where.epoch == epoch && where.batch == 1);
     }
 }
@@ -171,8 +169,7 @@ TEST(resume) {
             ACCEPTED(resume_trainer(world.context, half, NULL, &trainer, err));
             batcher = batcher_of(config);
             ACCEPTED(xf_batcher_resume(batcher, trainer, NULL, err));
-            xf_batcher_stats where = {.struct_size = sizeof where};
-            ACCEPTED(xf_batcher_get_stats(batcher, &where, err));
+            const xf_batcher_stats where = get_batcher_stats(batcher);
             assert_true(where.epoch > 0);
         }
         train(trainer, batcher, 40);
@@ -184,8 +181,7 @@ TEST(resume) {
 
     /* Other options would not continue the run, and the sentence names them. */
     static const char *const others[][2] = {{"data.sampling", "0.2"}, {"data.sampling", "0"}, {"data.seed", "8"}};
-    xf_trainer *trainer = NULL;
-    ACCEPTED(resume_trainer(world.context, half, NULL, &trainer, err));
+    MAKE(trainer, trainer, resume_trainer(world.context, half, NULL, &trainer, err));
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
         OWNED_CONFIG *other = sampling("0.3");
         set(other, others[i][0], others[i][1]);
@@ -193,7 +189,6 @@ TEST(resume) {
         REFUSED(XF_ERROR_DATA, nothing, xf_batcher_resume(batcher, trainer, NULL, err));
         SAYS(others[i][0]);
     }
-    xf_trainer_free(trainer);
 }
 
 struct ears {
@@ -224,17 +219,15 @@ TEST(progress) {
     MAKE(tokenizer, tokenizer, xf_tokenizer_train(context, world.corpus, config, NULL, &tokenizer, err));
     set(config, "data.batch_tokens", "100000");
     MAKE(batcher, batcher, xf_batcher_create(corpus, tokenizer, config, NULL, &batcher, err));
-    xf_batcher_stats at_end = {.struct_size = sizeof at_end}, after = at_end;
-    ACCEPTED(xf_batcher_get_stats(batcher, &at_end, err));
-    ACCEPTED(xf_batcher_seek(batcher, 0, at_end.batches, NULL, err));
-    ACCEPTED(xf_batcher_get_stats(batcher, &at_end, err));
+    ACCEPTED(xf_batcher_seek(batcher, 0, get_batcher_stats(batcher).batches, NULL, err));
+    const xf_batcher_stats at_end = get_batcher_stats(batcher);
 
     ears = (struct ears){0, true};
     xf_batch batch = {.struct_size = sizeof batch};
     REFUSED(XF_ERROR_CALLBACK, nothing, xf_batcher_next(batcher, &call, &batch, err));
     REFUSED(XF_ERROR_CALLBACK, nothing, xf_batcher_seek(batcher, 5, 0, &call, err));
     assert_true(ears.calls > 0);
-    ACCEPTED(xf_batcher_get_stats(batcher, &after, err));
+    const xf_batcher_stats after = get_batcher_stats(batcher);
     assert_memory_equal(&at_end, &after, sizeof after);
     ears = (struct ears){0, false};
     assert_int_equal(xf_batcher_next(batcher, &call, &batch, NULL), XF_DONE);

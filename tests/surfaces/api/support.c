@@ -202,13 +202,55 @@ void assert_same_files(const char *a, const char *b) {
     free(bytes_b);
 }
 
+xf_option_info get_option(size_t index) {
+    xf_option_info info = XF_OPTION_INFO_INIT;
+    ACCEPTED(xf_option_get(index, &info, err));
+    return info;
+}
+
+xf_memory_stats get_memory(const xf_context *context) {
+    xf_memory_stats stats = XF_MEMORY_STATS_INIT;
+    ACCEPTED(xf_context_get_memory(context, &stats, err));
+    return stats;
+}
+
+xf_batcher_stats get_batcher_stats(const xf_batcher *batcher) {
+    xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
+    ACCEPTED(xf_batcher_get_stats(batcher, &stats, err));
+    return stats;
+}
+
+xf_tensor_info get_tensor(const xf_model *model, size_t index) {
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
+    ACCEPTED(xf_model_get_tensor(model, index, &info, err));
+    return info;
+}
+
+size_t tensor_size(const xf_model *model, size_t index) {
+    const xf_tensor_info info = get_tensor(model, index);
+    return number_count(&info);
+}
+
+xf_hypothesis get_hypothesis(const xf_hypotheses *hypotheses, size_t sentence, size_t index) {
+    xf_hypothesis hypothesis = XF_HYPOTHESIS_INIT;
+    ACCEPTED(xf_hypotheses_get(hypotheses, sentence, index, &hypothesis, err));
+    return hypothesis;
+}
+
+xf_batch make_batch(int sentences, int tokens, int32_t ids) {
+    static int32_t values[60 * 60];
+    static int64_t offsets[60 + 1];
+    assert_true(sentences <= 60 && tokens <= 60);
+    for (int i = 0; i < sentences * tokens; ++i) values[i] = i % tokens == tokens - 1 ? TOKEN_END : 2 + i * 37 % ids;
+    for (int i = 0; i <= sentences; ++i) offsets[i] = i * tokens;
+    return (xf_batch){sizeof(xf_batch), sentences, values, offsets, values, offsets, NULL, NULL, 0};
+}
+
 float *all_params(const xf_model *model, size_t *count) {
     float *values = NULL;
     *count = 0;
     for (size_t i = 0; i < xf_model_tensor_count(model); ++i) {
-        xf_tensor_info info = XF_TENSOR_INFO_INIT;
-        ACCEPTED(xf_model_get_tensor(model, i, &info, err));
-        const size_t size = number_count(&info);
+        const size_t size = tensor_size(model, i);
         float *const longer = realloc(values, (*count + size) * sizeof(float));
         assert_non_null(longer);
         values = longer;

@@ -117,6 +117,17 @@ void regain_rights(void);
 unsigned char *file_bytes(const char *path, size_t *size);
 void assert_same_files(const char *a, const char *b);
 
+/* The results of calls that must succeed. */
+xf_option_info get_option(size_t index);
+xf_memory_stats get_memory(const xf_context *context);
+xf_batcher_stats get_batcher_stats(const xf_batcher *batcher);
+xf_tensor_info get_tensor(const xf_model *model, size_t index);
+size_t tensor_size(const xf_model *model, size_t index); /* in numbers */
+xf_hypothesis get_hypothesis(const xf_hypotheses *hypotheses, size_t sentence, size_t index);
+
+/* A batch with the same ids, from 2 to ids + 1, as source and target. Its arrays are valid until the next call. */
+xf_batch make_batch(int sentences, int tokens, int32_t ids);
+
 /* All parameters, concatenated. */
 float *all_params(const xf_model *model, size_t *count);
 /* The next batch that is not the end of an epoch. */

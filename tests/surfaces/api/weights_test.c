@@ -67,8 +67,7 @@ static char *answers_of(const xf_model *model) {
     MAKE(decoder, decoder, xf_decoder_create((xf_model *)model, NULL, &decoder, err));
     MAKE(hypotheses, found, xf_translate(decoder, texts, NULL, 3, NULL, NULL, &found, err));
     for (size_t i = 0; i < 3; ++i) {
-        xf_hypothesis h = XF_HYPOTHESIS_INIT;
-        ACCEPTED(xf_hypotheses_get(found, i, 0, &h, err));
+        const xf_hypothesis h = get_hypothesis(found, i, 0);
         assert_true(isfinite(h.score));
         snprintf(told + strlen(told), 4096 - strlen(told), "%.400s %a\n", h.text, h.score);
     }
@@ -131,10 +130,7 @@ TEST(quantized_models_only_decode) {
         OWNED_TRAINER *trainer = SENTINEL;
         float values[16] = {0};
         size_t vector = 0;
-        xf_tensor_info info = XF_TENSOR_INFO_INIT;
-        do {
-            ACCEPTED(xf_model_get_tensor(model, ++vector, &info, err));
-        } while (number_count(&info) != 16);
+        while (tensor_size(model, ++vector) != 16) continue;
         REFUSED(XF_ERROR_STATE, nothing, xf_model_write_tensor(model, vector, values, 16, err));
         REFUSED(XF_ERROR_STATE, trainer, xf_trainer_create(model, NULL, &trainer, err));
         SAYS(narrow[i]);
@@ -243,8 +239,7 @@ TEST(refused_types) {
 TEST(numbers_too_large) {
     xf_model *out = SENTINEL;
     MAKE(model, large, xf_model_copy(world.model, NULL, NULL, NULL, &large, err));
-    xf_tensor_info info = XF_TENSOR_INFO_INIT;
-    ACCEPTED(xf_model_get_tensor(large, 0, &info, err));
+    const xf_tensor_info info = get_tensor(large, 0);
     const size_t count = number_count(&info);
     OWNED_MEMORY float *values = calloc(count, sizeof *values);
     values[5] = 70000;
@@ -263,8 +258,7 @@ TEST(numbers_too_large) {
 }
 
 static int64_t held(xf_context *context) {
-    xf_memory_stats stats = XF_MEMORY_STATS_INIT;
-    ACCEPTED(xf_context_get_memory(context, &stats, err));
+    const xf_memory_stats stats = get_memory(context);
     return stats.current;
 }
 
@@ -293,8 +287,7 @@ TEST(memory) {
             const xf_source narrow_source = source_path(path);
             MAKE(model, loaded, xf_model_load(context, &source, wish, NULL, &loaded, err));
             assert_true((double)held(context) <= 1.15 * bytes);
-            xf_memory_stats stats = XF_MEMORY_STATS_INIT;
-            ACCEPTED(xf_context_get_memory(context, &stats, err));
+            const xf_memory_stats stats = get_memory(context);
             assert_true((double)stats.peak <= 1.15 * bytes);
             xf_model_summary summary = XF_MODEL_SUMMARY_INIT;
             ACCEPTED(xf_model_inspect(context, &narrow_source, config, &summary, err));
