@@ -1,8 +1,7 @@
-// Threads: decoders over one model, and one thread that stops another.
+// Threads: exceptions of each thread, and ranks.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
-#include <chrono>
 #include <fstream>
 #include <thread>
 
@@ -10,25 +9,6 @@
 #include "world.hpp"
 
 namespace {
-
-TEST(four_threads_decode_one_model) {
-    World w;
-    w.train(60);
-    std::vector<std::string> expected;
-    for (const std::string &text : sources()) expected.push_back(w.decoder.translate(text));
-    std::atomic<int> right{0};
-    std::vector<std::thread> threads;
-    for (std::size_t t = 0; t < 4; ++t)
-        threads.emplace_back([&, t] {
-            xformer::Decoder decoder(w.model, w.config);  // const: many threads may read the model and the config
-            for (std::size_t i = 0; i < 5 * expected.size(); ++i) {
-                const std::size_t at = (i + t) % expected.size();
-                if (decoder.translate(w.corpus[at].source) == expected[at]) ++right;
-            }
-        });
-    for (std::thread &thread : threads) thread.join();
-    CHECK(right == static_cast<int>(4 * 5 * expected.size()));
-}
 
 // An exception in the log function of a thread is thrown from the call of that thread.
 TEST(each_thread_gets_its_own_exception) {
@@ -51,31 +31,6 @@ TEST(each_thread_gets_its_own_exception) {
         });
     for (std::thread &thread : threads) thread.join();
     CHECK(right == 200);
-}
-
-TEST(cancel_from_another_thread) {
-    World w;
-    w.train(3);
-    const std::string before = w.decoder.translate("one two");
-    std::atomic<bool> stop{false};
-    std::thread other([&] {
-        while (!stop) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(2));
-            w.context.cancel();
-        }
-    });
-    int cancelled = 0;
-    const auto begin = std::chrono::steady_clock::now();
-    const std::vector<std::string> many(500, "one two three four");
-    while (cancelled < 3 && std::chrono::steady_clock::now() - begin < std::chrono::minutes(2)) try {
-            w.decoder.translate(many);
-        } catch (const xformer::Cancelled &) {
-            ++cancelled;
-        }
-    stop = true;
-    other.join();
-    CHECK(cancelled == 3);
-    CHECK(w.decoder.translate("one two") == before);
 }
 
 // A model trained by two ranks is that of one; what a context took it closes, what none took is closed with its Comm.

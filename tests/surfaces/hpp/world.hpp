@@ -4,28 +4,23 @@
 #pragma once
 
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 #include <xformer/experimental.hpp>
 #include <xformer/xformer.hpp>
 
-#include "../../support/api.h"
+#include "../../support/temp_folder.hpp"
+#include "../../support/world.h"
 
-inline const std::vector<std::pair<std::string, std::string>> kPairs{
-    {"one two three", "eins zwei drei"},
-    {"two three four", "zwei drei vier"},
-    {"three four", "drei vier"},
-    {"four one", "vier eins"},
-    {"one one two", "eins eins zwei"},
-    {"four four three two", "vier vier drei zwei"},
-    {"two", "zwei"},
-    {"three one four two", "drei eins vier zwei"},
-    {"one four", "eins vier"},
-    {"two two", "zwei zwei"},
-    {"three three three", "drei drei drei"},
-    {"four two one", "vier zwei eins"},
-};
+inline const std::vector<std::pair<std::string, std::string>> kPairs = [] {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    std::istringstream lines(corpus_text);
+    for (std::string source, target; std::getline(lines, source, '\t') && std::getline(lines, target);)
+        pairs.emplace_back(source, target);
+    return pairs;
+}();
 
 inline std::vector<std::string> sources() {
     std::vector<std::string> texts;
@@ -43,12 +38,9 @@ inline xformer::Corpus from_text(const xformer::Context &context, std::string_vi
 }
 
 inline xformer::Config small_config() {
-    xformer::Config config;
-    config.set("context.device", "cpu").set("context.threads", 1).set("tokenizer.vocab_size", 290);
-    config.set("data.batch_tokens", 40).set("model.encoder_layers", 1).set("model.decoder_layers", 1);
-    config.set("model.d_model", 16).set("model.d_ff", 24).set("model.heads", 2).set("model.d_k", 8).set("model.d_v", 8);
-    config.set("model.max_length", 64).set("train.schedule", "constant").set("train.learning_rate", 0.01);
-    return config.set("train.warmup_steps", 5).set("decode.max_extra_tokens", 8);
+    auto config = xformer::detail::make<xformer::Config>(make_config, "cpu");
+    config.set("context.threads", 1);
+    return config;
 }
 
 struct World {
@@ -67,23 +59,7 @@ struct World {
     }
 };
 
-// A new empty folder, which goes with this.
-class Folder {
-public:
-    Folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "hpp.XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-        path_ = name;
-    }
-    Folder(const Folder &) = delete;
-    Folder &operator=(const Folder &) = delete;
-    ~Folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    std::filesystem::path operator/(const char *name) const { return path_ / name; }
-    const std::filesystem::path &path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
+// A temporary folder whose files are std::filesystem::path.
+struct Folder : xf_test::TempFolder {
+    std::filesystem::path operator/(const char *name) const { return std::filesystem::path(path()) / name; }
 };
