@@ -71,6 +71,14 @@ struct Session {
     xf_stream *stream = nullptr;
 };
 
+// A session on a separate host, to which everything must be given back.
+struct CheckedHost : Host {
+    ~CheckedHost() { check_empty(); }
+};
+struct Alone : CheckedHost, Session {
+    Alone() : Session(static_cast<Host &>(*this)) {}
+};
+
 // Device memory of a session with a copy of it on the host.
 template <class T>
 struct Array {

@@ -47,54 +47,46 @@ XF_TEST(the_table_is_complete_and_has_a_version) {
     CHECK(table().score > 100);
     CHECK(table().graph_begin && table().graph_end && table().graph_run && table().graph_free && table().beam_step);
     CHECK(std::strlen(table().device_name(0)) > 0 && std::strlen(table().device_name(1000)) > 0);
-    Host host;
-    {
-        Session session(host);
-        CHECK(says(table().device_info(session.device), "sm_"));
-        xf_stream *stream = nullptr;
-        xf_error err{};
-        CHECK_EQ(table().stream_create(session.device, 7, &stream, &err), int32_t{XF_ERROR_UNSUPPORTED});
-        CHECK(stream == nullptr);
-        xf_device *second = nullptr;
-        CHECK_EQ(table().device_open(&host.callbacks, 1, &second, &err), int32_t{XF_ERROR_NOT_FOUND});
-    }
-    host.check_empty();
+    Alone session;
+    CHECK(says(table().device_info(session.device), "sm_"));
+    xf_stream *stream = nullptr;
+    xf_error err{};
+    CHECK_EQ(table().stream_create(session.device, 7, &stream, &err), int32_t{XF_ERROR_UNSUPPORTED});
+    CHECK(stream == nullptr);
+    xf_device *second = nullptr;
+    CHECK_EQ(table().device_open(&session.callbacks, 1, &second, &err), int32_t{XF_ERROR_NOT_FOUND});
 }
 
 XF_TEST(copies_do_not_refer_to_the_memory_of_the_caller) {
-    Host host;
-    {
-        Session session(host);
-        constexpr size_t kCount = (size_t{9} << 20) / sizeof(float) + 3;  // more than passes through at once
-        constexpr size_t kBytes = kCount * sizeof(float);
-        void *a = session.alloc(kBytes), *b = session.alloc(kBytes);
-        std::vector<float> data(kCount);
-        for (size_t i = 0; i < kCount; ++i) data[i] = static_cast<float>(i % 65521);
-        const std::vector<float> sent = data;
-        session.write(a, data);
-        std::memset(data.data(), 0, kBytes);
-        for (int i = 0; i < 3; ++i) {
-            std::vector<float> small(5, static_cast<float>(i));
-            session.write(static_cast<float *>(a) + 5 * i, small);
-            small.assign(5, -1.0f);
-        }
-        CHECK_EQ(table().mem_copy(session.stream, b, a, kBytes, nullptr), int32_t{XF_OK});
-        const std::vector<float> got = session.read(b, kCount), head = session.read(b, 20);
-        CHECK(std::memcmp(got.data() + 15, sent.data() + 15, kBytes - 15 * sizeof(float)) == 0);
-        for (size_t i = 0; i < 15; ++i) CHECK(got[i] == static_cast<float>(i / 5) && head[i] == got[i]);
-        CHECK_EQ(table().mem_zero(session.stream, b, 2 * sizeof(float), nullptr), int32_t{XF_OK});
-        CHECK(session.read(b, 3) == (std::vector<float>{0.0f, 0.0f, 0.0f}));
-        session.free(a, kBytes);
-        session.free(b, kBytes);
-
-        void *nothing = session.alloc(0);  // no bytes are legal everywhere
-        CHECK_EQ(table().mem_upload(session.stream, nothing, nullptr, 0, nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().mem_download(session.stream, nullptr, nothing, 0, nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().mem_copy(session.stream, nothing, nothing, 0, nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().mem_zero(session.stream, nothing, 0, nullptr), int32_t{XF_OK});
-        session.free(nothing, 0);
+    Alone session;
+    constexpr size_t kCount = (size_t{9} << 20) / sizeof(float) + 3;  // more than passes through at once
+    constexpr size_t kBytes = kCount * sizeof(float);
+    void *a = session.alloc(kBytes), *b = session.alloc(kBytes);
+    std::vector<float> data(kCount);
+    for (size_t i = 0; i < kCount; ++i) data[i] = static_cast<float>(i % 65521);
+    const std::vector<float> sent = data;
+    session.write(a, data);
+    std::memset(data.data(), 0, kBytes);
+    for (int i = 0; i < 3; ++i) {
+        std::vector<float> small(5, static_cast<float>(i));
+        session.write(static_cast<float *>(a) + 5 * i, small);
+        small.assign(5, -1.0f);
     }
-    host.check_empty();
+    CHECK_EQ(table().mem_copy(session.stream, b, a, kBytes, nullptr), int32_t{XF_OK});
+    const std::vector<float> got = session.read(b, kCount), head = session.read(b, 20);
+    CHECK(std::memcmp(got.data() + 15, sent.data() + 15, kBytes - 15 * sizeof(float)) == 0);
+    for (size_t i = 0; i < 15; ++i) CHECK(got[i] == static_cast<float>(i / 5) && head[i] == got[i]);
+    CHECK_EQ(table().mem_zero(session.stream, b, 2 * sizeof(float), nullptr), int32_t{XF_OK});
+    CHECK(session.read(b, 3) == (std::vector<float>{0.0f, 0.0f, 0.0f}));
+    session.free(a, kBytes);
+    session.free(b, kBytes);
+
+    void *nothing = session.alloc(0);  // no bytes are legal everywhere
+    CHECK_EQ(table().mem_upload(session.stream, nothing, nullptr, 0, nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().mem_download(session.stream, nullptr, nothing, 0, nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().mem_copy(session.stream, nothing, nothing, 0, nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().mem_zero(session.stream, nothing, 0, nullptr), int32_t{XF_OK});
+    session.free(nothing, 0);
 }
 
 // Opens, uploads and computes; the first failure is the result.
@@ -179,140 +171,129 @@ XF_TEST(the_budget_counts_gpu_memory) {
 }
 
 XF_TEST(a_fault_is_permanent_and_closing_is_safe) {
-    Host host;
-    {
-        const Control fault("launch_fault_after", 0, 0);  // lasts until everything is closed
-        Session session(host);
-        void *memory = session.alloc(weights_bytes(9));
-        session.write(memory, std::vector<float>(weights_bytes(9) / sizeof(float), 1.0f));
-        const xf_linear_bwd_weights args = weights_args(static_cast<float *>(memory), 9);
-        CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().stream_sync(session.stream, nullptr), int32_t{XF_OK});
-        set("launch_fault_after", 1);
-        xf_error err{};
-        int32_t status = table().linear_bwd_weights(session.stream, &args, &err);
-        if (status == XF_OK) status = table().stream_sync(session.stream, &err);
-        CHECK_EQ(status, int32_t{XF_ERROR_BACKEND});
+    const Control fault("launch_fault_after", 0, 0);  // lasts until everything is closed
+    Alone session;
+    void *memory = session.alloc(weights_bytes(9));
+    session.write(memory, std::vector<float>(weights_bytes(9) / sizeof(float), 1.0f));
+    const xf_linear_bwd_weights args = weights_args(static_cast<float *>(memory), 9);
+    CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().stream_sync(session.stream, nullptr), int32_t{XF_OK});
+    set("launch_fault_after", 1);
+    xf_error err{};
+    int32_t status = table().linear_bwd_weights(session.stream, &args, &err);
+    if (status == XF_OK) status = table().stream_sync(session.stream, &err);
+    CHECK_EQ(status, int32_t{XF_ERROR_BACKEND});
+    CHECK_EQ(err.native_code, kIllegalAddress);
+    std::vector<float> guarded(4, 7.0f);
+    void *more = nullptr;
+    xf_stream *second = nullptr;
+    xf_graph *graph = nullptr;
+    const std::function<int32_t(xf_error *)> later[] = {
+        [&](xf_error *e) { return table().mem_alloc(session.device, 16, &more, e); },
+        [&](xf_error *e) { return table().stream_create(session.device, XF_FP32, &second, e); },
+        [&](xf_error *e) { return table().mem_download(session.stream, guarded.data(), memory, 16, e); },
+        [&](xf_error *e) { return table().mem_upload(session.stream, memory, guarded.data(), 16, e); },
+        [&](xf_error *e) { return table().mem_copy(session.stream, memory, memory, 16, e); },
+        [&](xf_error *e) { return table().mem_zero(session.stream, memory, 16, e); },
+        [&](xf_error *e) { return table().linear_bwd_weights(session.stream, &args, e); },
+        [&](xf_error *e) { return table().stream_sync(session.stream, e); },
+        [&](xf_error *e) { return table().graph_begin(session.stream, e); },
+        [&](xf_error *e) {
+            return table().graph_end(session.stream, &graph, e) == XF_ERROR_STATE
+                       ? table().stream_sync(session.stream, e)
+                       : 1;
+        }};
+    CHECK_EQ(get("fault"), int64_t{kIllegalAddress});
+    for (const auto &call : later) {
+        err = {};
+        CHECK_EQ(call(&err), int32_t{XF_ERROR_BACKEND});
         CHECK_EQ(err.native_code, kIllegalAddress);
-        std::vector<float> guarded(4, 7.0f);
-        void *more = nullptr;
-        xf_stream *second = nullptr;
-        xf_graph *graph = nullptr;
-        const std::function<int32_t(xf_error *)> later[] = {
-            [&](xf_error *e) { return table().mem_alloc(session.device, 16, &more, e); },
-            [&](xf_error *e) { return table().stream_create(session.device, XF_FP32, &second, e); },
-            [&](xf_error *e) { return table().mem_download(session.stream, guarded.data(), memory, 16, e); },
-            [&](xf_error *e) { return table().mem_upload(session.stream, memory, guarded.data(), 16, e); },
-            [&](xf_error *e) { return table().mem_copy(session.stream, memory, memory, 16, e); },
-            [&](xf_error *e) { return table().mem_zero(session.stream, memory, 16, e); },
-            [&](xf_error *e) { return table().linear_bwd_weights(session.stream, &args, e); },
-            [&](xf_error *e) { return table().stream_sync(session.stream, e); },
-            [&](xf_error *e) { return table().graph_begin(session.stream, e); },
-            [&](xf_error *e) {
-                return table().graph_end(session.stream, &graph, e) == XF_ERROR_STATE
-                           ? table().stream_sync(session.stream, e)
-                           : 1;
-            }};
-        CHECK_EQ(get("fault"), int64_t{kIllegalAddress});
-        for (const auto &call : later) {
-            err = {};
-            CHECK_EQ(call(&err), int32_t{XF_ERROR_BACKEND});
-            CHECK_EQ(err.native_code, kIllegalAddress);
-            CHECK(says(err.message, "fault"));
-        }
-        CHECK(more == nullptr && second == nullptr && graph == nullptr);
-        CHECK(guarded == std::vector<float>(4, 7.0f));
-        session.free(memory, weights_bytes(9));
+        CHECK(says(err.message, "fault"));
     }
-    host.check_empty();
+    CHECK(more == nullptr && second == nullptr && graph == nullptr);
+    CHECK(guarded == std::vector<float>(4, 7.0f));
+    session.free(memory, weights_bytes(9));
 }
 
 XF_TEST(a_graph_repeats_the_recorded_calls) {
-    Host host;
-    {
-        Session session(host);
-        constexpr int64_t kRows = 300;
-        void *memory = session.alloc(weights_bytes(kRows));
-        auto *numbers = static_cast<float *>(memory);
-        session.write(memory, std::vector<float>(weights_bytes(kRows) / sizeof(float), 1.0f));
-        const xf_linear_bwd_weights args = weights_args(numbers, kRows);
-        float *const bias = args.diff_bias;
-        CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().graph_begin(session.stream, nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().mem_zero(session.stream, bias, sizeof(float), nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().mem_copy(session.stream, bias + 2, bias, sizeof(float), nullptr), int32_t{XF_OK});
-        xf_graph *graph = nullptr;
-        CHECK_EQ(table().graph_end(session.stream, &graph, nullptr), int32_t{XF_OK});
-        CHECK(graph != nullptr);
-        CHECK(session.read(bias, 3) == std::vector<float>(3, 301.0f));  // recorded is not run
-        const int64_t launched = get("graph_launches");
-        for (int i = 0; i < 2; ++i) CHECK_EQ(table().graph_run(session.stream, graph, nullptr), int32_t{XF_OK});
-        CHECK(session.read(bias, 3) == (std::vector<float>{300.0f, 901.0f, 300.0f}));
-        CHECK_EQ(get("graph_launches"), launched + 2);
+    Alone session;
+    constexpr int64_t kRows = 300;
+    void *memory = session.alloc(weights_bytes(kRows));
+    auto *numbers = static_cast<float *>(memory);
+    session.write(memory, std::vector<float>(weights_bytes(kRows) / sizeof(float), 1.0f));
+    const xf_linear_bwd_weights args = weights_args(numbers, kRows);
+    float *const bias = args.diff_bias;
+    CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().graph_begin(session.stream, nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().mem_zero(session.stream, bias, sizeof(float), nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().mem_copy(session.stream, bias + 2, bias, sizeof(float), nullptr), int32_t{XF_OK});
+    xf_graph *graph = nullptr;
+    CHECK_EQ(table().graph_end(session.stream, &graph, nullptr), int32_t{XF_OK});
+    CHECK(graph != nullptr);
+    CHECK(session.read(bias, 3) == std::vector<float>(3, 301.0f));  // recorded is not run
+    const int64_t launched = get("graph_launches");
+    for (int i = 0; i < 2; ++i) CHECK_EQ(table().graph_run(session.stream, graph, nullptr), int32_t{XF_OK});
+    CHECK(session.read(bias, 3) == (std::vector<float>{300.0f, 901.0f, 300.0f}));
+    CHECK_EQ(get("graph_launches"), launched + 2);
 
-        // Scratch that is outgrown later stays where the graph looks for it.
-        xf_linear_bwd_weights more{};
-        more.M = 10500, more.N = 512, more.K = 1;  // the same row over and over
-        const size_t large_bytes = static_cast<size_t>(4 * more.N) * sizeof(float);
-        auto *const large = static_cast<float *>(session.alloc(large_bytes));
-        more.diff_weights = large, more.diff_bias = large + more.N;
-        more.diff_dst = large + 2 * more.N, more.src = large + 3 * more.N;
-        session.write(large, std::vector<float>(large_bytes / sizeof(float), 1.0f));
-        const int64_t before = get("live_allocations");
-        CHECK_EQ(table().linear_bwd_weights(session.stream, &more, nullptr), int32_t{XF_OK});
-        CHECK_EQ(get("live_allocations"), before + 1);
-        CHECK(session.read(more.diff_bias, 512) == std::vector<float>(512, 10501.0f));
-        session.write(bias, {5.0f, 5.0f, 5.0f});
-        CHECK_EQ(table().graph_run(session.stream, graph, nullptr), int32_t{XF_OK});
-        CHECK(session.read(bias, 3) == (std::vector<float>{300.0f, 305.0f, 300.0f}));
-        table().graph_free(session.stream, graph);
-        table().graph_free(session.stream, nullptr);
-        session.free(large, large_bytes);
-        session.free(memory, weights_bytes(kRows));
-    }
-    host.check_empty();
+    // Scratch that is outgrown later stays where the graph looks for it.
+    xf_linear_bwd_weights more{};
+    more.M = 10500, more.N = 512, more.K = 1;  // the same row over and over
+    const size_t large_bytes = static_cast<size_t>(4 * more.N) * sizeof(float);
+    auto *const large = static_cast<float *>(session.alloc(large_bytes));
+    more.diff_weights = large, more.diff_bias = large + more.N;
+    more.diff_dst = large + 2 * more.N, more.src = large + 3 * more.N;
+    session.write(large, std::vector<float>(large_bytes / sizeof(float), 1.0f));
+    const int64_t before = get("live_allocations");
+    CHECK_EQ(table().linear_bwd_weights(session.stream, &more, nullptr), int32_t{XF_OK});
+    CHECK_EQ(get("live_allocations"), before + 1);
+    CHECK(session.read(more.diff_bias, 512) == std::vector<float>(512, 10501.0f));
+    session.write(bias, {5.0f, 5.0f, 5.0f});
+    CHECK_EQ(table().graph_run(session.stream, graph, nullptr), int32_t{XF_OK});
+    CHECK(session.read(bias, 3) == (std::vector<float>{300.0f, 305.0f, 300.0f}));
+    table().graph_free(session.stream, graph);
+    table().graph_free(session.stream, nullptr);
+    session.free(large, large_bytes);
+    session.free(memory, weights_bytes(kRows));
 }
 
 XF_TEST(a_forbidden_call_ends_the_recording) {
-    Host host;
-    {
-        Session session(host);
-        void *memory = session.alloc(weights_bytes(9));
-        session.write(memory, std::vector<float>(weights_bytes(9) / sizeof(float), 1.0f));
-        const xf_linear_bwd_weights args = weights_args(static_cast<float *>(memory), 9);
-        float number = 7.0f;
-        const std::function<int32_t(xf_error *)> refused[] = {
-            [&](xf_error *e) { return table().linear_bwd_weights(session.stream, &args, e); },  // needs scratch
-            [&](xf_error *e) { return table().mem_upload(session.stream, memory, &number, 4, e); },
-            [&](xf_error *e) { return table().mem_download(session.stream, &number, memory, 4, e); },
-            [&](xf_error *e) { return table().stream_sync(session.stream, e); },
-            [&](xf_error *e) { return table().graph_begin(session.stream, e); }};
-        for (const auto &call : refused) {
-            for (const bool with_error : {true, false}) {
-                CHECK_EQ(table().graph_begin(session.stream, nullptr), int32_t{XF_OK});
-                CHECK_EQ(table().mem_zero(session.stream, memory, 4, nullptr), int32_t{XF_OK});
-                xf_error err{}, end{};
-                CHECK_EQ(call(with_error ? &err : nullptr), int32_t{XF_ERROR_STATE});
-                CHECK(!with_error || says(err.message, "record"));
-                auto *graph = reinterpret_cast<xf_graph *>(&number);
-                CHECK_EQ(table().graph_end(session.stream, &graph, &end), int32_t{XF_ERROR_STATE});
-                CHECK(graph == nullptr);
-                CHECK(says(end.message, "record"));
-                CHECK(!with_error || std::strcmp(end.message, err.message) == 0);
-                CHECK_EQ(number, 7.0f);
-                CHECK(session.read(memory, 1)[0] == 1.0f);  // the stream works, and nothing recorded was run
-                CHECK_EQ(table().graph_end(session.stream, &graph, &end), int32_t{XF_ERROR_STATE});
-            }
+    Alone session;
+    void *memory = session.alloc(weights_bytes(9));
+    session.write(memory, std::vector<float>(weights_bytes(9) / sizeof(float), 1.0f));
+    const xf_linear_bwd_weights args = weights_args(static_cast<float *>(memory), 9);
+    float number = 7.0f;
+    const std::function<int32_t(xf_error *)> refused[] = {
+        [&](xf_error *e) { return table().linear_bwd_weights(session.stream, &args, e); },  // needs scratch
+        [&](xf_error *e) { return table().mem_upload(session.stream, memory, &number, 4, e); },
+        [&](xf_error *e) { return table().mem_download(session.stream, &number, memory, 4, e); },
+        [&](xf_error *e) { return table().stream_sync(session.stream, e); },
+        [&](xf_error *e) { return table().graph_begin(session.stream, e); }};
+    for (const auto &call : refused) {
+        for (const bool with_error : {true, false}) {
+            CHECK_EQ(table().graph_begin(session.stream, nullptr), int32_t{XF_OK});
+            CHECK_EQ(table().mem_zero(session.stream, memory, 4, nullptr), int32_t{XF_OK});
+            xf_error err{}, end{};
+            CHECK_EQ(call(with_error ? &err : nullptr), int32_t{XF_ERROR_STATE});
+            CHECK(!with_error || says(err.message, "record"));
+            auto *graph = reinterpret_cast<xf_graph *>(&number);
+            CHECK_EQ(table().graph_end(session.stream, &graph, &end), int32_t{XF_ERROR_STATE});
+            CHECK(graph == nullptr);
+            CHECK(says(end.message, "record"));
+            CHECK(!with_error || std::strcmp(end.message, err.message) == 0);
+            CHECK_EQ(number, 7.0f);
+            CHECK(session.read(memory, 1)[0] == 1.0f);  // the stream works, and nothing recorded was run
+            CHECK_EQ(table().graph_end(session.stream, &graph, &end), int32_t{XF_ERROR_STATE});
         }
-        CHECK_EQ(get("live_graphs"), 0);
-        CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().graph_begin(session.stream, nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
-        table().stream_free(session.stream);  // in the midst of a recording
-        session.stream = nullptr;
-        session.free(memory, weights_bytes(9));
     }
+    CHECK_EQ(get("live_graphs"), 0);
+    CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().graph_begin(session.stream, nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
+    table().stream_free(session.stream);  // in the midst of a recording
+    session.stream = nullptr;
+    session.free(memory, weights_bytes(9));
 }
 
 XF_TEST(threads_work_on_separate_streams) {

@@ -24,7 +24,8 @@ inline void set(const char *name, int64_t value) {
 }
 
 inline void check_nothing_lives(const std::string &when) {
-    for (const char *what : {"live_allocations", "live_bytes", "live_pinned", "live_streams", "live_graphs"})
+    for (const char *what :
+         {"live_allocations", "live_bytes", "live_pinned", "live_streams", "live_graphs", "live_events"})
         CHECK_EQ(when + ": " + what + ' ' + std::to_string(get(what)), when + ": " + what + " 0");
 }
 

@@ -9,15 +9,8 @@ constexpr bool kOld = CUBLAS_VER_MAJOR == 9902;
 
 bool says(const std::string &text, const char *word) { return text.find(word) != std::string::npos; }
 
-struct Warned : Device {
-    Warned() {
-        wanted_level = 1;
-        xf_error err{};
-        CHECK_EQ(open(&err), int32_t{XF_OK});
-        CHECK_EQ(table().stream_create(device, XF_FP32, &stream, &err), int32_t{XF_OK});
-    }
-    ~Warned() { table().stream_free(stream); }
-    xf_stream *stream = nullptr;
+struct Warned : Session {
+    Warned() { wanted_level = 1; }
 };
 
 XF_TEST(a_warning_names_a_missing_library) {

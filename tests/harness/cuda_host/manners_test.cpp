@@ -106,79 +106,70 @@ XF_TEST(two_devices_work_at_the_same_time) {
 }
 
 XF_TEST(a_forked_child_does_not_free_gpu_memory) {
-    Host host;
-    {
-        Session session(host);
-        void *memory = session.alloc(weights_bytes(kRows));
-        const std::vector<float> data(weights_bytes(kRows) / sizeof(float), 1.0f);
-        session.write(memory, data);
-        const xf_linear_bwd_weights args = weights_args(static_cast<float *>(memory), kRows);
-        xf_graph *graph = nullptr;
-        CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().graph_begin(session.stream, nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().graph_end(session.stream, &graph, nullptr), int32_t{XF_OK});
-        CHECK_EQ(table().graph_begin(session.stream, nullptr), int32_t{XF_OK});  // and another is being made
-        const auto counters = [] {
-            std::string text;
-            for (const char *name : {"live_bytes", "live_allocations", "live_pinned", "live_streams", "live_graphs",
-                                     "launches", "context"})
-                text += std::to_string(get(name)) + ' ';
-            return text;
-        };
-        const pid_t child = fork();
-        if (child == 0) {
-            const std::string before = counters();
-            session.free(memory, weights_bytes(kRows));
-            table().graph_free(session.stream, graph);
-            table().stream_free(session.stream);
-            table().device_close(session.device);
-            _exit(counters() != before ? 1 : !host.live.empty() || host.wrong || host.held != 0 ? 2 : 0);
-        }
-        int status = -1;
-        CHECK_EQ(waitpid(child, &status, 0), child);
-        CHECK(WIFEXITED(status));
-        CHECK_EQ(WEXITSTATUS(status), 0);
-        CHECK_EQ(table().graph_end(session.stream, &graph, nullptr), int32_t{XF_OK});
-        CHECK(session.read(args.diff_bias, kSize) == std::vector<float>(kSize, 1.0f + kRows));
+    Alone session;
+    void *memory = session.alloc(weights_bytes(kRows));
+    const std::vector<float> data(weights_bytes(kRows) / sizeof(float), 1.0f);
+    session.write(memory, data);
+    const xf_linear_bwd_weights args = weights_args(static_cast<float *>(memory), kRows);
+    xf_graph *graph = nullptr;
+    CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().graph_begin(session.stream, nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().linear_bwd_weights(session.stream, &args, nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().graph_end(session.stream, &graph, nullptr), int32_t{XF_OK});
+    CHECK_EQ(table().graph_begin(session.stream, nullptr), int32_t{XF_OK});  // and another is being made
+    const auto counters = [] {
+        std::string text;
+        for (const char *name :
+             {"live_bytes", "live_allocations", "live_pinned", "live_streams", "live_graphs", "launches", "context"})
+            text += std::to_string(get(name)) + ' ';
+        return text;
+    };
+    const pid_t child = fork();
+    if (child == 0) {
+        const std::string before = counters();
         session.free(memory, weights_bytes(kRows));
+        table().graph_free(session.stream, graph);
+        table().stream_free(session.stream);
+        table().device_close(session.device);
+        _exit(counters() != before ? 1 : !session.live.empty() || session.wrong || session.held != 0 ? 2 : 0);
     }
-    host.check_empty();
+    int status = -1;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 0);
+    CHECK_EQ(table().graph_end(session.stream, &graph, nullptr), int32_t{XF_OK});
+    CHECK(session.read(args.diff_bias, kSize) == std::vector<float>(kSize, 1.0f + kRows));
+    session.free(memory, weights_bytes(kRows));
 }
 
 XF_TEST(graphs_are_counted_in_the_memory_account) {
-    Host host;
-    {
-        Session session(host);
-        void *memory = session.alloc(16);
-        const auto recorded = [&](int calls, xf_graph **graph) {
-            CHECK_EQ(table().graph_begin(session.stream, nullptr), int32_t{XF_OK});
-            for (int i = 0; i < calls; ++i)
-                CHECK_EQ(table().mem_zero(session.stream, memory, 16, nullptr), int32_t{XF_OK});
-            xf_error err{};
-            return table().graph_end(session.stream, graph, &err);
-        };
-        const int64_t before = host.held;
-        xf_graph *small = nullptr, *large = nullptr;
-        CHECK_EQ(recorded(1, &small), int32_t{XF_OK});
-        const int64_t one = host.held - before;
-        CHECK_EQ(recorded(601, &large), int32_t{XF_OK});
-        const int64_t more = host.held - before - 2 * one;
-        CHECK(one >= 1 << 16);
-        CHECK_EQ(more, int64_t{600} * 2048);
-        table().graph_free(session.stream, large);
-        CHECK_EQ(host.held, before + one);
-        host.budget = host.held + one - 1;
-        CHECK_EQ(recorded(1, &large), int32_t{XF_ERROR_NO_MEMORY});
-        CHECK(large == nullptr);
-        CHECK_EQ(host.held, before + one);
-        CHECK_EQ(get("live_graphs"), 1);
-        CHECK_EQ(table().graph_run(session.stream, small, nullptr), int32_t{XF_OK});  // the stream works on
-        CHECK_EQ(table().stream_sync(session.stream, nullptr), int32_t{XF_OK});
-        host.budget = INT64_MAX;
-        session.free(memory, 16);
-    }
-    host.check_empty();
+    Alone session;
+    void *memory = session.alloc(16);
+    const auto recorded = [&](int calls, xf_graph **graph) {
+        CHECK_EQ(table().graph_begin(session.stream, nullptr), int32_t{XF_OK});
+        for (int i = 0; i < calls; ++i) CHECK_EQ(table().mem_zero(session.stream, memory, 16, nullptr), int32_t{XF_OK});
+        xf_error err{};
+        return table().graph_end(session.stream, graph, &err);
+    };
+    const int64_t before = session.held;
+    xf_graph *small = nullptr, *large = nullptr;
+    CHECK_EQ(recorded(1, &small), int32_t{XF_OK});
+    const int64_t one = session.held - before;
+    CHECK_EQ(recorded(601, &large), int32_t{XF_OK});
+    const int64_t more = session.held - before - 2 * one;
+    CHECK(one >= 1 << 16);
+    CHECK_EQ(more, int64_t{600} * 2048);
+    table().graph_free(session.stream, large);
+    CHECK_EQ(session.held, before + one);
+    session.budget = session.held + one - 1;
+    CHECK_EQ(recorded(1, &large), int32_t{XF_ERROR_NO_MEMORY});
+    CHECK(large == nullptr);
+    CHECK_EQ(session.held, before + one);
+    CHECK_EQ(get("live_graphs"), 1);
+    CHECK_EQ(table().graph_run(session.stream, small, nullptr), int32_t{XF_OK});  // the stream works on
+    CHECK_EQ(table().stream_sync(session.stream, nullptr), int32_t{XF_OK});
+    session.budget = INT64_MAX;
+    session.free(memory, 16);
 }
 
 }  // namespace
