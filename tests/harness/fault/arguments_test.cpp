@@ -49,7 +49,7 @@ xf_status make_all(xf_hostile::Handles &made, const xf_config *config, const xf_
     next([&] { return xf_decoder_create(made.model, config, &made.decoder, error); });
     next([&] { return xf_train_next(made.trainer, made.batcher, nullptr, nullptr, error); });
     const xf_call call = short_call();
-    next([&] { return xf_translate(made.decoder, texts, nullptr, 2, nullptr, &call, &made.answers, error); });
+    next([&] { return xf_translate(made.decoder, texts, nullptr, 2, nullptr, &call, &made.hypotheses, error); });
     return status;
 }
 
@@ -143,11 +143,11 @@ XF_TEST(few_arguments) {
         {"xf_hypotheses_get",
          [&](int64_t a, int64_t b) {
              xf_hypothesis answer = XF_HYPOTHESIS_INIT;
-             (void)hypothesis_count(w.answers, size(a));
-             return xf_hypotheses_get(w.answers, size(a), size(b), &answer, &w.error);
+             (void)hypothesis_count(w.hypotheses, size(a));
+             return xf_hypotheses_get(w.hypotheses, size(a), size(b), &answer, &w.error);
          }},
         {"xf_hypotheses_get_sentence",
-         [&](int64_t a, int64_t) { return sentence_status(w.answers, size(a), &w.error); }},
+         [&](int64_t a, int64_t) { return sentence_status(w.hypotheses, size(a), &w.error); }},
         {"xf_attention_weights",
          [&](int64_t a, int64_t b) {
              size_t count = 0;

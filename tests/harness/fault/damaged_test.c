@@ -133,8 +133,7 @@ static void restore(int kind) {
 }
 
 /* The first 256 lengths, then each 64th, and the last ones: from the end, so that truncate() does it. */
-static void test_truncated(void **state) {
-    (void)state;
+TEST(truncated) {
     for (int kind = 0; kind < FILE_KINDS; ++kind) {
         int taken = 0, tried = 0;
         for (size_t length = good[kind].size; length-- > 0;) {
@@ -148,8 +147,7 @@ static void test_truncated(void **state) {
     }
 }
 
-static void test_flipped(void **state) {
-    (void)state;
+TEST(flipped) {
     /* Odd, so that every bit of a byte has its turn; header and text closely, weights with a wider stride. */
     enum { CLOSE = XF_TEST_SANITIZED ? 61 : 7, WIDE = XF_TEST_SANITIZED ? 1531 : 191 };
     for (int kind = 0; kind < FILE_KINDS; ++kind) {
@@ -176,8 +174,7 @@ static void test_flipped(void **state) {
     }
 }
 
-static void test_longer(void **state) {
-    (void)state;
+TEST(longer) {
     static const unsigned char tails[][8] = {{0}, "x", " ", "\n", {0, 0, 0, 0, 0, 0, 0, 0}, "{}", "]"};
     for (int kind = 0; kind < FILE_KINDS; ++kind) {
         for (size_t i = 0; i < sizeof tails / sizeof *tails; ++i) {
@@ -203,7 +200,5 @@ static void test_longer(void **state) {
 
 int main(int argc, char **argv) {
     all = argc > 1 && strcmp(argv[1], "all") == 0;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_truncated), cmocka_unit_test(test_flipped),
-                                       cmocka_unit_test(test_longer)};
-    return RUN(tests, setup, teardown);
+    return RUN_TESTS(setup, teardown);
 }

@@ -11,39 +11,22 @@
 #include <string>
 #include <utility>
 
-#include "../../support/api.h"
+#include "../../support/world.h"
 #include "core/error.h"
 #include "support/test.hpp"
 #include "xformer/xformer.h"
 
 namespace xf_hostile {
 
-struct Handles {
-    xf_config *config = nullptr;
-    xf_context *context = nullptr;
-    xf_corpus *corpus = nullptr;
-    xf_tokenizer *tokenizer = nullptr;
-    xf_batcher *batcher = nullptr;
-    xf_model *model = nullptr;
-    xf_trainer *trainer = nullptr;
-    xf_decoder *decoder = nullptr;
-    xf_hypotheses *answers = nullptr;
+struct Handles : world {
     xf_error error{};
     std::string path = xf::format("fault_%d.file", static_cast<int>(getpid()));
 
-    Handles() = default;
+    Handles() : world{} {}
     Handles(const Handles &) = delete;
     Handles &operator=(const Handles &) = delete;
     ~Handles() {
-        xf_hypotheses_free(answers);
-        xf_decoder_free(decoder);
-        xf_trainer_free(trainer);
-        xf_model_free(model);
-        xf_batcher_free(batcher);
-        xf_tokenizer_free(tokenizer);
-        xf_corpus_free(corpus);
-        xf_context_free(context);
-        xf_config_free(config);
+        free_objects(this);
         unlink(path.c_str());
     }
 

@@ -48,41 +48,22 @@ struct Number {
     const char *key;
     int commas = 0;
 };
+#define NUMBER(name) \
+    Number { "\"" name "\":\"" }
+#define SHAPE_OF_WEIGHT "\"encoder.0.feed_forward.in.weight\":{\"dtype\":\"F32\",\"shape\":["
+// clang-format off
 const Number kNumbers[] = {
-    {"\"format_version\":\""},
-    {"\"model.d_ff\":\""},
-    {"\"model.d_k\":\""},
-    {"\"model.d_model\":\""},
-    {"\"model.d_v\":\""},
-    {"\"model.decoder_layers\":\""},
-    {"\"model.encoder_layers\":\""},
-    {"\"model.end_token\":\""},
-    {"\"model.first_token\":\""},
-    {"\"model.heads\":\""},
-    {"\"model.max_length\":\""},
-    {"\"model.source_vocab_size\":\""},
-    {"\"model.start_token\":\""},
-    {"\"model.vocab_size\":\""},
-    {"\"model.window\":\""},
-    {"\"position.batch\":\""},
-    {"\"position.batches\":\""},
-    {"\"position.epoch\":\""},
-    {"\"position.fingerprint\":\""},
-    {"\"step\":\""},
-    {"\"train.accumulate\":\""},
-    {"\"train.shards\":\""},
-    {"\"train.total_steps\":\""},
-    {"\"train.warmup_steps\":\""},
-    {"\\\"version\\\":"},
-    {"\\\"vocab_size\\\":"},
-    {"\\\"merges\\\":[["},
-    {"\\\"merges\\\":[[", 1},
-    {"\"encoder.0.feed_forward.in.weight\":{\"dtype\":\"F32\",\"shape\":["},
-    {"\"encoder.0.feed_forward.in.weight\":{\"dtype\":\"F32\",\"shape\":[", 1},
-    {"\"adam.v.embedding.weight\":{\"dtype\":\"F32\",\"shape\":["},
-    {"\"encoder.0.feed_forward.in.weight\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":["},
-    {"\"encoder.0.feed_forward.in.weight\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[", 1},
+    NUMBER("format_version"), NUMBER("model.d_ff"), NUMBER("model.d_k"), NUMBER("model.d_model"), NUMBER("model.d_v"),
+    NUMBER("model.decoder_layers"), NUMBER("model.encoder_layers"), NUMBER("model.end_token"),
+    NUMBER("model.first_token"), NUMBER("model.heads"), NUMBER("model.max_length"), NUMBER("model.source_vocab_size"),
+    NUMBER("model.start_token"), NUMBER("model.vocab_size"), NUMBER("model.window"), NUMBER("position.batch"),
+    NUMBER("position.batches"), NUMBER("position.epoch"), NUMBER("position.fingerprint"), NUMBER("step"),
+    NUMBER("train.accumulate"), NUMBER("train.shards"), NUMBER("train.total_steps"), NUMBER("train.warmup_steps"),
+    {"\\\"version\\\":"}, {"\\\"vocab_size\\\":"}, {"\\\"merges\\\":[["}, {"\\\"merges\\\":[[", 1},
+    {SHAPE_OF_WEIGHT}, {SHAPE_OF_WEIGHT, 1}, {"\"adam.v.embedding.weight\":{\"dtype\":\"F32\",\"shape\":["},
+    {SHAPE_OF_WEIGHT "2,2],\"data_offsets\":["}, {SHAPE_OF_WEIGHT "2,2],\"data_offsets\":[", 1},
 };
+// clang-format on
 constexpr size_t kLength = std::size(kNumbers);  // the number of the header's length, which is no text
 constexpr size_t kCount = kLength + 1;
 

@@ -26,12 +26,10 @@ static void refused_full(int which, const char *folder, const char *path, const 
     assert_int_equal(entries(folder), before);
 }
 
-static void test_file_size_limit(void **state) {
-    (void)state;
+TEST(file_size_limit) {
     assert_ptr_equal(signal(SIGXFSZ, SIG_DFL), SIG_DFL); /* which would end the process */
-    char folder[128], path[160], old[128];
-    strcpy(folder, scratch_path("limited"));
-    strcpy(old, scratch_path("old"));
+    char path[160];
+    const char *const folder = scratch_path("limited"), *const old = scratch_path("old");
     assert_int_equal(mkdir(folder, 0700), 0);
     snprintf(path, sizeof path, "%s/file", folder);
     for (int which = 0; which < WRITTEN_FILES; ++which) {
@@ -63,11 +61,9 @@ static void test_file_size_limit(void **state) {
     assert_int_equal(rmdir(folder), 0); /* nothing else was left */
 }
 
-static void test_full_disk(void **state) {
-    (void)state;
-    char folder[128], path[160], old[128], filler[160];
-    strcpy(folder, scratch_path("disk"));
-    strcpy(old, scratch_path("old"));
+TEST(full_disk) {
+    char path[160], filler[160];
+    const char *const folder = scratch_path("disk"), *const old = scratch_path("old");
     snprintf(path, sizeof path, "%s/file", folder);
     snprintf(filler, sizeof filler, "%s/filler", folder);
     assert_int_equal(mkdir(folder, 0700), 0);
@@ -103,7 +99,4 @@ static void test_full_disk(void **state) {
     rmdir(folder);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_file_size_limit), cmocka_unit_test(test_full_disk)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

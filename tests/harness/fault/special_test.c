@@ -10,18 +10,18 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-static char blank[128], fifo[128], dangling[128], loop[128], closed_file[128], long_name[400], long_path[9000],
-    lines[128], folder[128];
+static const char *blank, *fifo, *dangling, *loop, *closed_file, *lines, *folder;
+static char long_name[400], long_path[9000];
 
 static int setup(void **state) {
     world_open(state);
-    strcpy(blank, scratch_path("empty"));
-    strcpy(fifo, scratch_path("fifo"));
-    strcpy(dangling, scratch_path("dangling"));
-    strcpy(loop, scratch_path("loop"));
-    strcpy(closed_file, scratch_path("closed"));
-    strcpy(lines, scratch_path("lines"));
-    strcpy(folder, scratch_path("folder"));
+    blank = scratch_path("empty");
+    fifo = scratch_path("fifo");
+    dangling = scratch_path("dangling");
+    loop = scratch_path("loop");
+    closed_file = scratch_path("closed");
+    lines = scratch_path("lines");
+    folder = scratch_path("folder");
     assert_int_equal(mkdir(folder, 0700), 0);
     write_file(blank, "", 0);
     write_file(lines, "eins\nzwei\ndrei\n", 15);
@@ -56,8 +56,7 @@ static void refused(const char *path, xf_status binary, xf_status text, xf_statu
     alarm(0);
 }
 
-static void test_reading(void **state) {
-    (void)state;
+TEST(reading) {
     enum { IO = XF_ERROR_IO, MISSING = XF_ERROR_NOT_FOUND, DATA = XF_ERROR_DATA, CORRUPT = XF_ERROR_CORRUPT };
     refused(blank, CORRUPT, DATA, XF_OK);
     refused(folder, IO, DATA, IO); /* a corpus may be one, with files in it */
@@ -81,10 +80,9 @@ static void test_reading(void **state) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, resume_trainer(world.context, "", NULL, &(xf_trainer *){NULL}, err));
 }
 
-static void test_saving(void **state) {
-    (void)state;
-    char device[128], inside[160];
-    strcpy(device, scratch_path("full"));
+TEST(saving) {
+    const char *const device = scratch_path("full");
+    char inside[160];
     snprintf(inside, sizeof inside, "%s/file", folder);
     /* A separate /dev/full: a library that replaced it would damage the machine. */
     const int have_device = mknod(device, S_IFCHR | 0600, makedev(1, 7)) == 0;
@@ -105,8 +103,7 @@ static void test_saving(void **state) {
 }
 
 /* A native code tells the program what the sentence tells its user. */
-static void test_native_code(void **state) {
-    (void)state;
+TEST(native_code) {
     xf_error error;
     xf_model *model = NULL;
     xf_corpus *corpus = NULL;
@@ -130,8 +127,4 @@ static void test_native_code(void **state) {
     assert_int_equal(error.native_code, 2);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reading), cmocka_unit_test(test_saving),
-                                       cmocka_unit_test(test_native_code)};
-    return RUN(tests, setup, world_close);
-}
+int main(void) { return RUN_TESTS(setup, world_close); }
