@@ -12,9 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../support/api.h"
 #include "../../support/fnv.h"
-#include "../../support/small_model.h"
+#include "../../support/world.h"
 #include "../../surfaces/hosts/host.h"
 
 enum { STEPS = 3, TEXTS = 4, MANY = 64 };
@@ -41,18 +40,15 @@ struct lasting {
 };
 
 static xf_config *settings(const char *device, int threads) {
-    static const char *const values[][2] = {
-        XF_TEST_SMALL_MODEL,      {"tokenizer.vocab_size", "290"}, {"data.batch_tokens", "30"},
-        {"data.sampling", "0.2"}, {"data.max_tokens", "30"},       {"train.warmup_steps", "5"},
-        {"train.ema", "0.9"},     {"train.clip_norm", "1"},        {"decode.max_extra_tokens", "8"},
-    };
+    static const char *const values[][2] = {{"data.batch_tokens", "30"},
+                                            {"data.sampling", "0.2"},
+                                            {"data.max_tokens", "30"},
+                                            {"train.ema", "0.9"},
+                                            {"train.clip_norm", "1"}};
     xf_error err;
     xf_config *config = NULL;
-    char number[16];
-    MUST(xf_config_create(&config, &err));
-    MUST(xf_config_set(config, "context.device", device, &err));
-    snprintf(number, sizeof number, "%d", threads);
-    MUST(xf_config_set(config, "context.threads", number, &err));
+    MUST(make_config(device, &config, &err));
+    MUST(xf_config_set_number(config, "context.threads", threads, &err));
     for (size_t i = 0; i < sizeof values / sizeof *values; ++i)
         MUST(xf_config_set(config, values[i][0], values[i][1], &err));
     return config;

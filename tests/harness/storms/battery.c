@@ -12,21 +12,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../support/world.h"
 #include "storm.h"
-
-static const char lines[] =
-    "one two three\teins zwei drei\nfour one\tvier eins\ntwo three four\tzwei drei vier\nthree\tdrei\n";
 
 pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 /* A pipe whose writer is slow: each read of it waits, and is interrupted. */
 static void *write_slowly(void *arg) {
     const int end = (int)(intptr_t)arg;
-    for (size_t i = 0; i < sizeof lines - 1; i += 16) {
+    for (size_t i = 0; i < sizeof corpus_text - 1; i += 16) {
         const struct timespec pause = {0, 1000000};
-        const size_t rest = sizeof lines - 1 - i, bytes = rest < 16 ? rest : 16;
+        const size_t rest = sizeof corpus_text - 1 - i, bytes = rest < 16 ? rest : 16;
         ssize_t written;
-        while ((written = write(end, lines + i, bytes)) < 0 && errno == EINTR) continue;
+        while ((written = write(end, corpus_text + i, bytes)) < 0 && errno == EINTR) continue;
         CHECK(written == (ssize_t)bytes);
         nanosleep(&pause, NULL);
     }
@@ -41,7 +39,7 @@ void work(const char *device, const char *path, uint64_t *results, void (*betwee
     xf_error err;
     char text_path[80], pipe_path[80];
     snprintf(text_path, sizeof text_path, "%s.txt", path);
-    OWNED(config) *config = small_config(device, "2"), *words = NULL;
+    OWNED(config) *config = small_config(device, "2");
     OWNED(context) *context = context_on(device, "2");
     OWNED(trainer) *trainer = trainer_on(context, device), *resumed = NULL;
     OWNED(model) *loaded = NULL;
@@ -67,10 +65,11 @@ void work(const char *device, const char *path, uint64_t *results, void (*betwee
 
     pthread_mutex_lock(&opening);
     FILE *file = fopen(text_path, "w");
-    CHECK(file != NULL && fwrite(lines, 1, sizeof lines - 1, file) == sizeof lines - 1 && fclose(file) == 0);
+    CHECK(file != NULL && fwrite(corpus_text, 1, sizeof corpus_text - 1, file) == sizeof corpus_text - 1 &&
+          fclose(file) == 0);
     pthread_mutex_unlock(&opening);
     MUST(xf_corpus_open(context, text_path, NULL, NULL, NULL, &corpus, &err));
-    CHECK(xf_corpus_pair_count(corpus) == 4);
+    CHECK(xf_corpus_pair_count(corpus) == 12);
     pthread_t writer;
     int low[2], ends[2]; /* the reading end stays open: what was written before the library opens it is kept */
     pthread_mutex_lock(&opening);
@@ -82,10 +81,8 @@ void work(const char *device, const char *path, uint64_t *results, void (*betwee
     CHECK(pthread_create(&writer, NULL, write_slowly, (void *)(intptr_t)ends[1]) == 0);
     MUST(xf_corpus_open(context, pipe_path, NULL, NULL, NULL, &slow, &err));
     pthread_join(writer, NULL);
-    CHECK(xf_corpus_pair_count(slow) == 4);
-    MUST(xf_config_create(&words, &err));
-    MUST(xf_config_set(words, "tokenizer.vocab_size", "290", &err));
-    MUST(xf_tokenizer_train(context, slow, words, NULL, &tokenizer, &err));
+    CHECK(xf_corpus_pair_count(slow) == 12);
+    MUST(xf_tokenizer_train(context, slow, config, NULL, &tokenizer, &err));
     between();
     MUST(save_tokenizer(tokenizer, text_path, &err));
     results[6] = hash_file(text_path);

@@ -8,7 +8,7 @@
 
 #include <time.h>
 
-#include "../../support/small_model.h"
+#include "../../support/world.h"
 
 enum { SENTENCES = 4, LENGTH = 6 };
 
@@ -29,17 +29,11 @@ uint32_t chance(uint32_t *seed) {
 }
 
 xf_config *small_config(const char *device, const char *threads) {
-    static const char *const values[][2] = {
-        {"model.vocab_size", "96"},       XF_TEST_SMALL_MODEL, {"model.seed", "3"}, {"train.warmup_steps", "5"},
-        {"decode.max_extra_tokens", "6"},
-    };
     xf_error err;
     xf_config *config = NULL;
-    MUST(xf_config_create(&config, &err));
-    MUST(xf_config_set(config, "context.device", device, &err));
+    MUST(make_config(device, &config, &err));
     MUST(xf_config_set(config, "context.threads", threads, &err));
-    for (size_t i = 0; i < sizeof values / sizeof *values; ++i)
-        MUST(xf_config_set(config, values[i][0], values[i][1], &err));
+    MUST(xf_config_set(config, "model.vocab_size", "96", &err));
     return config;
 }
 
