@@ -27,7 +27,7 @@ import ctranslate2  # noqa: E402
 import numpy as np  # noqa: E402
 from ctranslate2.specs import TransformerSpec  # noqa: E402
 
-from model_file import read_batches, read_safetensors, sinusoid  # noqa: E402
+from model_file import memory, read_batches, read_safetensors, sinusoid  # noqa: E402
 
 START, END = 0, 1
 
@@ -79,11 +79,6 @@ def convert(model, folder, quantization):
     spec.save(folder)
 
 
-def memory(field):
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(field))
-
-
 def run(args):
     def word(i):
         return ("<s>", "</s>")[i] if i < 2 else f"t{i}"
@@ -116,7 +111,7 @@ def run(args):
             for answer in answers:
                 print(*(word[1:] for word in answer if word != "</s>"), file=file)
     print(f"tokens\t{sum(map(len, answers))}")
-    print(f"rss\t{memory('VmHWM')}\nbase\t{base}")
+    print(f"rss\t{memory()}\nbase\t{base}")
     print(f"info\tCTranslate2 {ctranslate2.__version__}, {translator.compute_type}, {args.inter} x {args.intra} "
           "threads")
 

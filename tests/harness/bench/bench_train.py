@@ -16,7 +16,8 @@ import time
 
 import torch
 
-from torch_model import BASE, START, Transformer, peak_rss, smoothed_loss
+from model_file import memory
+from torch_model import BASE, START, Transformer, smoothed_loss
 
 
 def main():
@@ -57,7 +58,7 @@ def main():
         loss = step()
         print(f"step\t{time.perf_counter() - begin:.4f}\ncpu\t{time.process_time() - cpu:.4f}", flush=True)
     print(f"tokens\t{src.numel() + tgt.numel()}")
-    print(f"rss\t{peak_rss()}")
+    print(f"rss\t{memory()}")
     print(f"loss\t{loss:.4f}")
     print(f"info\tPyTorch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}, oneDNN "
           f"{'on' if torch.backends.mkldnn.is_available() else 'off'}, {args.threads} threads")

@@ -16,6 +16,8 @@ import subprocess
 import sys
 import time
 
+from model_file import memory
+
 THREADS, TOKENS, V = 2, 25, 58101
 SENTENCES = {1: 16, 32: 64}  # of a batch
 
@@ -116,9 +118,7 @@ def run(folder, system, compute, beam, batch):
         tokens = translate(texts)
         if timed:
             print("step\t%.4f\ncpu\t%.4f" % (time.perf_counter() - begin, time.process_time() - cpu), flush=True)
-    with open("/proc/self/status") as file:
-        peak = next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
-    print("tokens\t%d\nrss\t%d\ninfo\t%s" % (tokens, peak, info))
+    print("tokens\t%d\nrss\t%d\ninfo\t%s" % (tokens, memory(), info))
 
 
 def main():

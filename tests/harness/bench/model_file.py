@@ -62,6 +62,12 @@ def read_batches(path):
     return batches
 
 
+def memory(field="VmHWM"):
+    """The memory of this process in bytes; by default the largest resident set so far."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(field))
+
+
 def sinusoid(length, d):
     """Paper s. 3.5, float32."""
     angle = np.arange(length)[:, None] / 10000.0 ** (np.arange(0, d, 2) / d)

@@ -167,9 +167,3 @@ def smoothed_loss(model, states, targets, smoothing, kind, chunked=False, ignore
         return F.cross_entropy(logits, targets, label_smoothing=s, ignore_index=ignore_index), None
     return (F.cross_entropy(logits, targets, label_smoothing=s, ignore_index=ignore_index),
             F.cross_entropy(logits, targets, ignore_index=ignore_index))
-
-
-def peak_rss():
-    """Largest resident set of this process so far, bytes."""
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
