@@ -16,6 +16,7 @@
 #include "xformer/context.h"
 #include "xformer/data.h"
 #include "xformer/decode.h"
+#include "xformer/engine.h"
 #include "xformer/eval.h"
 #include "xformer/io.h"
 #include "xformer/model.h"

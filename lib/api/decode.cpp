@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "api/decode_handles.h"
 #include "api/model_handle.h"
 #include "decode/translator.h"
 #include "xformer/experimental.h"
@@ -19,11 +20,23 @@ struct xf_decoder : Handle<0x58460008u> {
     std::unique_ptr<Translator> translator;  // null when the model has no tokenizer
 };
 
-struct xf_hypotheses : Handle<0x58460009u> {
-    static constexpr const char *kKind = "a set of hypotheses";
-    bool has_text = false;
-    std::vector<SentenceOutcome> outcomes;
-};
+Constraint xf::constraint_of(const xf_constraint *in, const char *name, int32_t V) {
+    if (in == nullptr) return nullptr;
+    const xf_constraint constraint = get_struct(in, name);
+    XF_CHECK(constraint.function != nullptr, XF_ERROR_INVALID_ARGUMENT, "%s->function is NULL", name);
+    return [constraint, V, list = std::vector<xf_partial>(),
+            pointers = std::vector<const xf_partial *>()](std::span<const Partial> partials) mutable {
+        list.clear();
+        pointers.clear();
+        for (const Partial &p : partials)
+            list.push_back({sizeof(xf_partial), static_cast<size_t>(p.sentence), p.ids.data(), p.ids.size(),
+                            static_cast<size_t>(p.remaining), p.allowed.data()});
+        for (const xf_partial &p : list) pointers.push_back(&p);
+        const xf_constraint_step step{sizeof step, pointers.data(), pointers.size(), V, 0};
+        const int32_t result = constraint.function(constraint.user, &step);
+        XF_CHECK(result == 0, XF_ERROR_CALLBACK, "the constraint callback returned %d, expected 0", result);
+    };
+}
 
 namespace {
 
@@ -39,24 +52,6 @@ struct DecoderUse {
     Call call;
 };
 
-Constraint constraint_of(const xf_constraint *in, int32_t V) {
-    if (in == nullptr) return nullptr;
-    const xf_constraint constraint = get_struct(in, "params->constraint");
-    check_pointer(reinterpret_cast<const void *>(constraint.function), "params->constraint->function");
-    return [constraint, V, list = std::vector<xf_partial>(),
-            pointers = std::vector<const xf_partial *>()](std::span<const Partial> partials) mutable {
-        list.clear();
-        pointers.clear();
-        for (const Partial &p : partials)
-            list.push_back({sizeof(xf_partial), static_cast<size_t>(p.sentence), p.ids.data(), p.ids.size(),
-                            static_cast<size_t>(p.remaining), p.allowed.data()});
-        for (const xf_partial &p : list) pointers.push_back(&p);
-        const xf_constraint_step step{sizeof step, pointers.data(), pointers.size(), V, 0};
-        const int32_t result = constraint.function(constraint.user, &step);
-        XF_CHECK(result == 0, XF_ERROR_CALLBACK, "the constraint callback returned %d, expected 0", result);
-    };
-}
-
 xf_decode_params get_params(const xf_decode_params *params) {
     return params != nullptr ? get_struct(params, "params") : xf_decode_params XF_DECODE_PARAMS_INIT;
 }
@@ -67,7 +62,7 @@ DecodeRequest request_of(const xf_decode_params &params, const Options &options,
     if (params.config != nullptr) request.options = &options;
     request.prefix_ids = params.prefix_ids;
     request.prefix_offsets = params.prefix_offsets;
-    request.constraint = constraint_of(params.constraint, decoder.decoder->model().config().V);
+    request.constraint = constraint_of(params.constraint, "params->constraint", decoder.decoder->model().config().V);
     return request;
 }
 
@@ -116,7 +111,8 @@ xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, const xf_decode_
         const OptionsOf options(given.config);
         std::vector<SentenceOutcome> found =
             decoder->decoder->decode(own, request_of(given, *options, *decoder), use.call);
-        if (decoder->tokenizer != nullptr) write_texts(*decoder->tokenizer, &found);
+        if (decoder->tokenizer != nullptr)
+            for (SentenceOutcome &outcome : found) write_texts(*decoder->tokenizer, &outcome);
         *out = make_hypotheses(std::move(found), decoder->tokenizer != nullptr);
     });
 }

@@ -139,6 +139,7 @@ void free_handle(Handle *handle) noexcept {
     const FloatState state;
     const CancelState cancel_state;
     (void)thread_ready();
+    if constexpr (requires { handle->close(); }) handle->close();
     let_go(handle);
 }
 

@@ -199,6 +199,11 @@ constexpr Option kOptions[] = {
     {"decode.batch_sentences", kI64, "32", 1, 1 << 16, nullptr,
      "Number of sentences that are decoded together; fewer if they are longer than 256 tokens. Affects speed and "
      "memory, not results."},
+
+    {"engine.thread", kBool, "true", 0, 1, nullptr,
+     "Compute on a thread of the engine; false: in xf_engine_step(), on the threads of the caller."},
+    {"engine.max_requests", kI64, "1024", 1, 1 << 20, nullptr,
+     "Number of requests that an engine holds, from xf_engine_submit() until their last event is received."},
 };
 
 }  // namespace

@@ -106,6 +106,23 @@ Hypothesis BeamSearch::make(int32_t node, const float *end) const {
     return h;
 }
 
+Hypothesis BeamSearch::common_prefix() const {
+    int32_t common = live_node_[0];
+    // A node has a greater index than the nodes before it.
+    const auto join = [&](int32_t node) {
+        while (node != common) {
+            int32_t &later = node > common ? node : common;
+            later = nodes_[later].previous;
+        }
+    };
+    for (const int32_t node : live_node_) join(node);
+    for (const Finished &f : finished_) join(f.node);
+    Hypothesis h = make(common, nullptr);
+    for (const float one : h.token_log_probabilities) h.log_probability += one;
+    h.score = h.log_probability / length_penalty(std::max<int64_t>(std::ssize(h.ids), 1), options_.alpha);
+    return h;
+}
+
 std::vector<Hypothesis> BeamSearch::result() const {
     std::vector<Hypothesis> hypotheses;
     hypotheses.reserve(std::max<size_t>(finished_.size(), 1));

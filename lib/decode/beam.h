@@ -23,6 +23,8 @@ struct BeamOptions {
     int64_t n_best = 1;
     double alpha = 0.6;
     int32_t start_token = 0, end_token = 1;
+
+    bool operator==(const BeamOptions &) const = default;
 };
 
 // lp(L) = ((5 + L) / 6)^alpha; L includes the end symbol.
@@ -60,6 +62,9 @@ public:
     const std::vector<Live> &live() const { return live_; }
     // Writes the tokens of a live hypothesis.
     void tokens(size_t live, std::vector<int32_t> *ids) const;
+    // The tokens with which every possible result begins, as an unfinished hypothesis: the common prefix of all live
+    // hypotheses and of the finished ones that are kept. It only grows.
+    Hypothesis common_prefix() const;
     // The number of tokens that may follow a live hypothesis, including the end symbol.
     int64_t remaining() const { return limit_ - length_; }
 

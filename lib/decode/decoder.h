@@ -26,6 +26,8 @@ struct DecodeConfig {
     LanguageTokens languages;
 
     static DecodeConfig from(const Options &options, const ModelConfig &model);
+    // Returns whether sentences of both can be in one group of a search on the device.
+    bool same_group(const DecodeConfig &other) const { return beam == other.beam && min_tokens == other.min_tokens; }
 };
 
 // The arguments of one call of decode().
@@ -82,7 +84,7 @@ public:
     // Throws the error of a sentence that cannot be decoded.
     void check(const DecodeTask &task) const;
     // Runs the encoder on valid tasks and starts their search. If in_groups(), no other sentence may be active, and all
-    // tasks must be compatible().
+    // tasks must have configurations of one group (DecodeConfig::same_group()).
     void begin(std::span<const DecodeTask> tasks, const Call &call);
     int64_t active() const { return host_search_.active() + std::ssize(group_); }
     int64_t active_source_tokens() const { return host_search_.source_tokens(); }
@@ -90,6 +92,8 @@ public:
     void step(const Call &call, const DeviceSearch::Report &report);
     // Ends the search of the sentence with this outcome, or of all if it is null, with the best hypotheses so far.
     void stop(const SentenceOutcome *outcome) { host_search_.stop(outcome); }
+    // The tokens with which every possible result of the active sentence with this outcome begins. Not if in_groups().
+    Hypothesis common_prefix(const SentenceOutcome *outcome) const { return host_search_.common_prefix(outcome); }
     // Ends the search of all sentences without hypotheses, also after an error of begin() or step().
     void clear();
     // Returns whether the device searches a group of sentences in one step.

@@ -25,6 +25,7 @@ void HostSearch::clear() {
 void HostSearch::add(const SearchTask &task) {
     if (vacant_.empty()) {
         sentences_.emplace_back();
+        vacant_.reserve(sentences_.size());  // clear() and end() cannot fail
         vacant_.push_back(static_cast<int32_t>(sentences_.size()) - 1);
     }
     Sentence &sentence = sentences_[vacant_.back()];
@@ -41,6 +42,12 @@ void HostSearch::add(const SearchTask &task) {
     active_.push_back(vacant_.back());
     vacant_.pop_back();
     source_tokens_ += task.source.length;
+}
+
+Hypothesis HostSearch::common_prefix(const SentenceOutcome *outcome) const {
+    const auto found =
+        std::find_if(active_.begin(), active_.end(), [&](int32_t i) { return sentences_[i].task.outcome == outcome; });
+    return sentences_[*found].search.common_prefix();
 }
 
 // Lists the live hypotheses of all active sentences.

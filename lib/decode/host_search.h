@@ -24,6 +24,8 @@ public:
     // Starts the search of a sentence. The constraint of the task must outlive it.
     void add(const SearchTask &task);
     int64_t active() const { return std::ssize(active_); }
+    // BeamSearch::common_prefix() of the active sentence with this outcome.
+    Hypothesis common_prefix(const SentenceOutcome *outcome) const;
     // The source tokens of all active sentences.
     int64_t source_tokens() const { return source_tokens_; }
     // Runs one step of all active sentences. Writes the hypotheses of those whose search has ended.

@@ -53,29 +53,28 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, end - begin);
 }
 
-void write_texts(const Tokenizer &tokenizer, std::vector<SentenceOutcome> *outcomes) {
-    for (SentenceOutcome &outcome : *outcomes)
-        for (Hypothesis &h : outcome.hypotheses) h.text = tokenizer.decode(h.ids.data(), h.ids.size());
+void write_texts(const Tokenizer &tokenizer, SentenceOutcome *outcome) {
+    for (Hypothesis &h : outcome->hypotheses) h.text = tokenizer.decode(h.ids.data(), h.ids.size());
 }
 
-// Appends text i and its prefix to the batch. If that fails, or the text is empty, settles its outcome instead.
-void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, const TokenTemplate &source,
-                        SentenceOutcome *outcome) {
-    const size_t begin = ids_.size(), prefix_begin = prefix_ids_.size();
+void encode_text(const Tokenizer &tokenizer, const TokenTemplate &source, std::optional<std::string_view> text,
+                 std::optional<std::string_view> prefix, std::vector<int32_t> *ids, std::vector<int32_t> *prefix_ids,
+                 EncodeScratch *scratch, SentenceOutcome *outcome) {
+    const size_t begin = ids->size(), prefix_begin = prefix_ids->size();
     bool in_prefix = false;
     try {
-        if (texts.missing(i)) fail(XF_ERROR_INVALID_ARGUMENT, "the text is NULL");
-        if (!source.append(&ids_, [&] { tokenizer_.source().encode(trimmed(texts[i]), &ids_, &scratch_); })) {
+        if (!text) fail(XF_ERROR_INVALID_ARGUMENT, "the text is NULL");
+        if (!source.append(ids, [&] { tokenizer.source().encode(trimmed(*text), ids, scratch); })) {
             Hypothesis &empty = outcome->hypotheses.emplace_back();
             empty.finished = true;
             empty.token_log_probabilities.assign(1, 0.0f);
             return;
         }
         in_prefix = true;
-        if (!prefixes.missing(i)) tokenizer_.target().encode(trimmed(prefixes[i]), &prefix_ids_, &scratch_);
+        if (prefix) tokenizer.target().encode(trimmed(*prefix), prefix_ids, scratch);
     } catch (const Error &error) {
-        ids_.resize(begin);
-        prefix_ids_.resize(prefix_begin);
+        ids->resize(begin);
+        prefix_ids->resize(prefix_begin);
         outcome->message = in_prefix ? format("prefix: %s", error.what()) : error.what();
         outcome->status = error.status();
     }
@@ -95,7 +94,7 @@ std::vector<SentenceOutcome> Translator::translate(const Texts &texts, const Tex
     prefix_offsets_.assign(1, 0);
     for (size_t i = 0; i < texts.count; ++i) {
         call.check();
-        encode(texts, prefixes, i, source, &outcomes[i]);
+        encode_text(tokenizer_, source, texts.get(i), prefixes.get(i), &ids_, &prefix_ids_, &scratch_, &outcomes[i]);
         offsets_.push_back(std::ssize(ids_));
         prefix_offsets_.push_back(std::ssize(prefix_ids_));
     }
@@ -108,7 +107,7 @@ std::vector<SentenceOutcome> Translator::translate(const Texts &texts, const Tex
     request.prefix_ids = has_prefixes ? prefix_ids_.data() : nullptr;
     request.prefix_offsets = has_prefixes ? prefix_offsets_.data() : nullptr;
     outcomes = decoder_.decode(batch, request, config, call, std::move(outcomes));
-    write_texts(tokenizer_, &outcomes);
+    for (SentenceOutcome &outcome : outcomes) write_texts(tokenizer_, &outcome);
     return outcomes;
 }
 
@@ -125,10 +124,11 @@ ScoredTexts Translator::score(const Texts &sources, const Texts &targets, const 
     const auto append = [&](const Texts &texts, size_t i, const Tokenizer &tokenizer, const TokenTemplate &form,
                             size_t side) {
         const char *const name = side == 0 ? "source" : "target";
-        if (texts.missing(i)) fail(XF_ERROR_INVALID_ARGUMENT, "the %s is NULL", name);
+        const std::optional<std::string_view> text = texts.get(i);
+        if (!text) fail(XF_ERROR_INVALID_ARGUMENT, "the %s is NULL", name);
         std::vector<int32_t> &to = ids[side];
         const auto begin = static_cast<int64_t>(to.size());
-        if (!form.append(&to, [&] { tokenizer.encode(trimmed(texts[i]), &to, &scratch_); }))
+        if (!form.append(&to, [&] { tokenizer.encode(trimmed(*text), &to, &scratch_); }))
             to.push_back(form.end);  // an empty text: only the end symbol
         const auto length = static_cast<int64_t>(to.size()) - begin;
         XF_CHECK(length <= model.max_length, XF_ERROR_OUT_OF_RANGE,

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -24,8 +25,9 @@ struct Texts {
     const size_t *lengths = nullptr;
     size_t count = 0;
 
-    bool missing(size_t i) const { return texts == nullptr || texts[i] == nullptr; }
-    std::string_view operator[](size_t i) const {
+    // Text i; empty if it is NULL.
+    std::optional<std::string_view> get(size_t i) const {
+        if (texts == nullptr || texts[i] == nullptr) return std::nullopt;
         return lengths != nullptr ? std::string_view(texts[i], lengths[i]) : std::string_view(texts[i]);
     }
 };
@@ -50,9 +52,6 @@ public:
     ScoredTexts score(const Texts &sources, const Texts &targets, const Call &call = {});
 
 private:
-    void encode(const Texts &texts, const Texts &prefixes, size_t i, const TokenTemplate &source,
-                SentenceOutcome *outcome);
-
     const Tokenizer &tokenizer_;
     Decoder &decoder_;
     // The texts as one batch, and their prefixes. Texts with errors are empty sentences.
@@ -61,7 +60,13 @@ private:
     EncodeScratch scratch_;
 };
 
+// Appends the ids of a text to *ids and those of the prefix of its translation to *prefix_ids. If that fails, or the
+// text is empty, appends nothing and settles the outcome.
+void encode_text(const Tokenizer &tokenizer, const TokenTemplate &source, std::optional<std::string_view> text,
+                 std::optional<std::string_view> prefix, std::vector<int32_t> *ids, std::vector<int32_t> *prefix_ids,
+                 EncodeScratch *scratch, SentenceOutcome *outcome);
+
 // Detokenizes all hypotheses.
-void write_texts(const Tokenizer &tokenizer, std::vector<SentenceOutcome> *outcomes);
+void write_texts(const Tokenizer &tokenizer, SentenceOutcome *outcome);
 
 }  // namespace xf

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "core/hash.h"
+
 namespace xf {
 namespace {
 
@@ -97,6 +99,25 @@ void Model::read(Stream &stream, const Parameter &p, int64_t first, int64_t coun
         low_precision_->read(stream, p, first, count, values);
     else
         stream.download(values, params_.floats() + p.offset + first, count * sizeof(float));
+}
+
+uint64_t Model::hash() const {
+    uint64_t hash = 0;
+    const auto add = [&](const std::string &text) { hash = hash64(text.data(), text.size(), hash); };
+    for (size_t i = 0; i < option_count(); ++i)
+        if (const std::string_view key = option(i).key; key.starts_with("model.")) add(options_.text(key));
+    add(weights_name(weights_type()));
+    Stream stream(context_->device());
+    std::vector<float> chunk;
+    for (const Parameter &p : table_.list) {
+        add(p.name);
+        for (int64_t first = 0; first < p.size(); first += kCopyElements) {
+            chunk.resize(std::min<int64_t>(kCopyElements, p.size() - first));
+            read(stream, p, first, std::ssize(chunk), chunk.data());
+            hash = hash64(chunk.data(), chunk.size() * sizeof(float), hash);
+        }
+    }
+    return hash;
 }
 
 void Model::write(const Parameter &p, const float *values) {

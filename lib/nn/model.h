@@ -75,6 +75,8 @@ public:
 
     // Reads elements of a parameter as fp32; first and count are relative to the parameter.
     void read(Stream &stream, const Parameter &p, int64_t first, int64_t count, float *values) const;
+    // A hash of the options and the parameters, equal for equal models on any device. Not a cryptographic hash.
+    uint64_t hash() const;
     // Writes a whole parameter of an fp32 model. Throws XF_ERROR_INVALID_ARGUMENT if a value is not finite.
     void write(const Parameter &p, const float *values);
     // The bf16 copy of params(); null if dtype() is fp32.

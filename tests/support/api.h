@@ -29,6 +29,7 @@ FREES(model)
 FREES(trainer)
 FREES(decoder)
 FREES(hypotheses)
+FREES(engine)
 #undef FREES
 static inline void free_owned_memory(void *pointer) {
     void *memory;

@@ -440,6 +440,57 @@ class xf_eval_stats(Sized):
     ]
 
 
+class xf_request(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("text", c_void_p),
+        ("text_length", c_size_t),
+        ("prefix", c_void_p),
+        ("prefix_length", c_size_t),
+        ("source_ids", POINTER(c_int32)),
+        ("source_id_count", c_size_t),
+        ("prefix_ids", POINTER(c_int32)),
+        ("prefix_id_count", c_size_t),
+        ("config", c_void_p),
+        ("constraint", POINTER(xf_constraint)),
+        ("deadline_ms", c_int64),
+        ("priority", c_int32),
+        ("stream", c_int32),
+        ("user", c_void_p),
+    ]
+
+
+class xf_event(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("id", c_uint64),
+        ("user", c_void_p),
+        ("hypotheses", c_void_p),
+        ("model_hash", c_uint64),
+        ("last", c_int32),
+        ("status", c_int32),
+    ]
+
+
+class xf_engine_info(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("waiting", c_int64),
+        ("active", c_int64),
+        ("events", c_int64),
+        ("submitted", c_int64),
+        ("completed", c_int64),
+        ("cancelled", c_int64),
+        ("failed", c_int64),
+        ("steps", c_int64),
+        ("encoder_passes", c_int64),
+        ("restarts", c_int64),
+        ("model_hash", c_uint64),
+        ("model_count", c_int32),
+        ("descriptor", c_int32),
+    ]
+
+
 class xf_bleu_score(Sized):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -551,6 +602,14 @@ PROTOTYPES: Dict[str, Tuple[Any, Tuple[Any, ...]]] = {
     "xf_score": (c_int32, (c_void_p, POINTER(xf_batch), POINTER(xf_call), c_void_p, POINTER(xf_error))),
     "xf_score_texts": (c_int32, (c_void_p, POINTER(c_char_p), c_void_p, POINTER(c_char_p), c_void_p, c_size_t, POINTER(xf_call), c_void_p, c_void_p, POINTER(xf_error))),
     "xf_evaluate": (c_int32, (c_void_p, c_void_p, POINTER(xf_call), POINTER(xf_eval_stats), POINTER(xf_error))),
+    "xf_engine_create": (c_int32, (c_void_p, c_void_p, c_void_p, POINTER(xf_error))),
+    "xf_engine_free": (None, (c_void_p,)),
+    "xf_engine_submit": (c_int32, (c_void_p, POINTER(xf_request), c_void_p, POINTER(xf_error))),
+    "xf_engine_cancel": (c_int32, (c_void_p, c_uint64, POINTER(xf_error))),
+    "xf_engine_next": (c_int32, (c_void_p, c_int64, POINTER(xf_call), POINTER(xf_event), POINTER(xf_error))),
+    "xf_engine_step": (c_int32, (c_void_p, POINTER(xf_error))),
+    "xf_engine_set_model": (c_int32, (c_void_p, c_void_p, POINTER(xf_error))),
+    "xf_engine_get_info": (c_int32, (c_void_p, POINTER(xf_engine_info), POINTER(xf_error))),
     "xf_bleu": (c_int32, (POINTER(c_char_p), c_void_p, POINTER(c_char_p), c_void_p, c_size_t, c_int32, POINTER(xf_bleu_score), POINTER(xf_error))),
     "xf_chrf": (c_int32, (POINTER(c_char_p), c_void_p, POINTER(c_char_p), c_void_p, c_size_t, POINTER(xf_chrf_score), POINTER(xf_error))),
     "xf_trainer_create": (c_int32, (c_void_p, c_void_p, c_void_p, POINTER(xf_error))),

@@ -3,15 +3,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "core/error.h"
 #include "core/os/process.h"
+#include "core/os/readable.h"
 
 namespace xf {
 
@@ -94,6 +97,39 @@ bool thread_ready() noexcept {
     if (!has_memory) return false;
     ready_flag.set(abi::__cxa_get_globals());  // using the result keeps the compiler from dropping the call
     return true;
+}
+
+Readable::Readable() {
+    int pipe_ends[2] = {-1, -1};
+    int error_number = ::pipe(pipe_ends) == 0 ? 0 : errno;
+    for (int i = 0; i < 2 && error_number == 0; ++i) {
+        // Not the number of a standard stream that the process does not have.
+        ends_[i] = ::fcntl(pipe_ends[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        if (ends_[i] < 0 || ::fcntl(ends_[i], F_SETFL, O_NONBLOCK) != 0) error_number = errno;
+        if (error_number == 0) continue;
+        if (ends_[i] >= 0) ::close(ends_[i]);
+        if (i == 1) ::close(ends_[0]);
+    }
+    if (pipe_ends[0] >= 0) {
+        ::close(pipe_ends[0]);
+        ::close(pipe_ends[1]);
+    }
+    if (error_number != 0)
+        throw Error(XF_ERROR_IO, format("cannot create a pipe: %s", reason_of(error_number).c_str()), error_number);
+}
+
+Readable::~Readable() {
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+}
+
+void Readable::set(bool readable) noexcept {
+    if (readable == readable_) return;
+    char byte = 0;
+    ssize_t moved;
+    do moved = readable ? ::write(ends_[1], &byte, 1) : ::read(ends_[0], &byte, 1);
+    while (moved < 0 && errno == EINTR);
+    readable_ = readable;
 }
 
 }  // namespace xf

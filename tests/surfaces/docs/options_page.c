@@ -24,7 +24,10 @@ static const char *const groups[][2] = {
     {"train",
      "Read by `xf_trainer_create()` and kept in the checkpoint; `train.label_smoothing` and its kind also by\n"
      "`xf_decoder_create()`, for `xf_evaluate()`. See [training](training.md)."},
-    {"decode", "Read by `xf_decoder_create()` and from the config of a single call. See [decoding](decoding.md)."},
+    {"decode",
+     "Read by `xf_decoder_create()`, `xf_engine_create()`, and from the config of a single call. See\n"
+     "[decoding](decoding.md)."},
+    {"engine", "Read by `xf_engine_create()`. See [serving](serving.md)."},
 };
 
 /* Lists the choices with commas, because a '|' would end the cell of the table. */

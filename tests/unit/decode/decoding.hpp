@@ -4,6 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <cstdlib>
+
 #include "decode/decoder.h"
 #include "nn/fixture.hpp"
 #include "train/trainer.h"
@@ -91,5 +94,74 @@ inline bool same(const std::vector<xf::Hypothesis> &a, const std::vector<xf::Hyp
                x.token_log_probabilities == y.token_log_probabilities;
     });
 }
+
+inline const xf::Constraint kOddOnly = [](std::span<const xf::Partial> partials) {
+    for (const xf::Partial &partial : partials) partial.allowed[0] &= 0xAAAAAAAAu;
+};
+inline const xf::Constraint kNoRepeat = [](std::span<const xf::Partial> partials) {
+    for (const xf::Partial &partial : partials)
+        if (!partial.ids.empty()) partial.allowed[0] &= ~(1u << partial.ids.back());
+};
+
+// One sentence and its options, and what the decoder returns for it alone.
+struct Request {
+    Ids source, prefix;
+    xf::BeamOptions beam;
+    int64_t min_tokens, extra;
+    const xf::Constraint *constraint;
+
+    xf::Options options() const {
+        return options_of({{"decode.beam", std::to_string(beam.beam)},
+                           {"decode.n_best", std::to_string(beam.n_best)},
+                           {"decode.alpha", xf::number(beam.alpha)},
+                           {"decode.min_tokens", std::to_string(min_tokens)},
+                           {"decode.max_extra_tokens", std::to_string(extra)}});
+    }
+    std::vector<xf::Hypothesis> alone(const std::shared_ptr<const xf::Model> &model) const {
+        xf::Decoder decoder(model, options());
+        xf::DecodeRequest request;
+        const int64_t offsets[] = {0, std::ssize(prefix)};
+        if (!prefix.empty()) request.prefix_ids = prefix.data(), request.prefix_offsets = offsets;
+        if (constraint != nullptr) request.constraint = *constraint;
+        return decode(&decoder, {source}, request)[0];
+    }
+};
+
+// Requests with all kinds of options.
+inline std::vector<Request> random_requests(uint64_t seed, int count) {
+    Draw draw(seed);
+    std::vector<Request> requests;
+    for (int i = 0; i < count; ++i) {
+        Request r;
+        r.source = sentence(&draw, 1, 12, kReverserIds);
+        const int64_t beam = draw.between(1, 8);
+        r.beam = {beam, draw.between(1, beam), static_cast<double>(draw.between(0, 3)) / 2};
+        r.min_tokens = i % 3 == 0 ? draw.between(1, 6) : 0;
+        r.extra = draw.between(3, 30);
+        if (i % 4 == 1)
+            for (int64_t n = draw.between(1, 3); n > 0; --n)
+                r.prefix.push_back(static_cast<int32_t>(draw.between(2, kReverserIds - 1)));
+        r.constraint = i % 5 == 0 ? &kOddOnly : i % 5 == 3 ? &kNoRepeat : nullptr;
+        requests.push_back(std::move(r));
+    }
+    return requests;
+}
+
+// Host memory that fails allocation number `failing` of those that follow.
+struct FailingMemory {
+    std::atomic<int64_t> failing{-1}, count{0};
+
+    xf_host host() {
+        xf_host services = XF_HOST_INIT;
+        services.alloc_user = this;
+        services.alloc = [](void *user, size_t size, size_t alignment) -> void * {
+            auto *const memory = static_cast<FailingMemory *>(user);
+            if (memory->count++ == memory->failing) return nullptr;
+            return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+        };
+        services.free = [](void *, void *block, size_t) { std::free(block); };
+        return services;
+    }
+};
 
 }  // namespace xf_test

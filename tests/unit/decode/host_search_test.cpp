@@ -4,9 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/host_search.h"
 
-#include <atomic>
-#include <cstdlib>
-
 #include "decode/decoding.hpp"
 
 namespace {
@@ -28,27 +25,6 @@ XF_TEST(hypotheses_share_cells_until_the_last_one_has_ended) {
     pool.take(-1);
     CHECK_EQ(pool.size(), int64_t{5});
 }
-
-// One sentence and its options, and what the decoder returns for it alone.
-struct Request {
-    Ids source, prefix;
-    xf::BeamOptions beam;
-    int64_t min_tokens, extra;
-    const xf::Constraint *constraint;
-
-    std::vector<xf::Hypothesis> alone(const std::shared_ptr<const xf::Model> &model) const {
-        xf::Decoder decoder(model, options_of({{"decode.beam", std::to_string(beam.beam)},
-                                               {"decode.n_best", std::to_string(beam.n_best)},
-                                               {"decode.alpha", xf::number(beam.alpha)},
-                                               {"decode.min_tokens", std::to_string(min_tokens)},
-                                               {"decode.max_extra_tokens", std::to_string(extra)}}));
-        xf::DecodeRequest request;
-        const int64_t offsets[] = {0, std::ssize(prefix)};
-        if (!prefix.empty()) request.prefix_ids = prefix.data(), request.prefix_offsets = offsets;
-        if (constraint != nullptr) request.constraint = *constraint;
-        return decode(&decoder, {source}, request)[0];
-    }
-};
 
 // Searches all requests together. `arrive` returns how many begin before the next step.
 template <class Arrive>
@@ -91,28 +67,7 @@ Answers together(const std::shared_ptr<const xf::Model> &model, const std::vecto
 }
 
 XF_TEST(sentences_that_begin_at_any_step_have_the_results_they_have_alone) {
-    Draw draw(77);
-    const xf::Constraint odd_only = [](std::span<const xf::Partial> partials) {
-        for (const xf::Partial &partial : partials) partial.allowed[0] &= 0xAAAAAAAAu;
-    };
-    const xf::Constraint no_repeat = [](std::span<const xf::Partial> partials) {
-        for (const xf::Partial &partial : partials)
-            if (!partial.ids.empty()) partial.allowed[0] &= ~(1u << partial.ids.back());
-    };
-    std::vector<Request> requests;
-    for (int i = 0; i < (XF_TEST_SANITIZED ? 16 : 60); ++i) {
-        Request r;
-        r.source = sentence(&draw, 1, 12, kReverserIds);
-        const int64_t beam = draw.between(1, 8);
-        r.beam = {beam, draw.between(1, beam), static_cast<double>(draw.between(0, 3)) / 2};
-        r.min_tokens = i % 3 == 0 ? draw.between(1, 6) : 0;
-        r.extra = draw.between(3, 30);
-        if (i % 4 == 1)
-            for (int64_t n = draw.between(1, 3); n > 0; --n)
-                r.prefix.push_back(static_cast<int32_t>(draw.between(2, kReverserIds - 1)));
-        r.constraint = i % 5 == 0 ? &odd_only : i % 5 == 3 ? &no_repeat : nullptr;
-        requests.push_back(std::move(r));
-    }
+    const std::vector<Request> requests = random_requests(77, XF_TEST_SANITIZED ? 16 : 60);
     on_each_device(2, [&](const auto &context, const DeviceName &name) {
         const auto model = make_reverser(context);
         Draw arrivals(5);
@@ -145,23 +100,6 @@ XF_TEST(memory_follows_the_live_tokens) {
     together(model, requests, one, &layout);
     CHECK(layout.memory_rows <= (20 + 8 * 3) * 3 / 2);
 }
-
-// Host memory that fails allocation number `failing` of those that follow.
-struct FailingMemory {
-    std::atomic<int64_t> failing{-1}, count{0};
-
-    xf_host host() {
-        xf_host services = XF_HOST_INIT;
-        services.alloc_user = this;
-        services.alloc = [](void *user, size_t size, size_t alignment) -> void * {
-            auto *const memory = static_cast<FailingMemory *>(user);
-            if (memory->count++ == memory->failing) return nullptr;
-            return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-        };
-        services.free = [](void *, void *block, size_t) { std::free(block); };
-        return services;
-    }
-};
 
 // Each allocation of a call in which the pool of cells and the memory of the sources grow fails in turn.
 XF_TEST(a_decoder_remains_usable_after_a_failed_allocation) {

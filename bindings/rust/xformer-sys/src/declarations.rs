@@ -207,6 +207,14 @@ pub struct xf_hypotheses {
     marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
 
+/// Documented in `xformer/engine.h`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct xf_engine {
+    bytes: [u8; 0],
+    marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
 /// Documented in `xformer/call.h`.
 pub type xf_progress_fn = Option<unsafe extern "C" fn(user: *mut c_void, progress: *const xf_progress) -> i32>;
 
@@ -702,6 +710,108 @@ pub const XF_EVAL_STATS_INIT: xf_eval_stats = xf_eval_stats {
     perplexity: 0.0,
 };
 
+/// Documented in `xformer/engine.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct xf_request {
+    pub struct_size: usize,
+    pub text: *const c_char,
+    pub text_length: usize,
+    pub prefix: *const c_char,
+    pub prefix_length: usize,
+    pub source_ids: *const i32,
+    pub source_id_count: usize,
+    pub prefix_ids: *const i32,
+    pub prefix_id_count: usize,
+    pub config: *const xf_config,
+    pub constraint: *const xf_constraint,
+    pub deadline_ms: i64,
+    pub priority: i32,
+    pub stream: i32,
+    pub user: *mut c_void,
+}
+
+/// `xf_request` with its `struct_size`; all else is zero.
+pub const XF_REQUEST_INIT: xf_request = xf_request {
+    struct_size: size_of::<xf_request>(),
+    text: null(),
+    text_length: 0,
+    prefix: null(),
+    prefix_length: 0,
+    source_ids: null(),
+    source_id_count: 0,
+    prefix_ids: null(),
+    prefix_id_count: 0,
+    config: null(),
+    constraint: null(),
+    deadline_ms: 0,
+    priority: 0,
+    stream: 0,
+    user: null_mut(),
+};
+
+/// Documented in `xformer/engine.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct xf_event {
+    pub struct_size: usize,
+    pub id: u64,
+    pub user: *mut c_void,
+    pub hypotheses: *mut xf_hypotheses,
+    pub model_hash: u64,
+    pub last: i32,
+    pub status: i32,
+}
+
+/// `xf_event` with its `struct_size`; all else is zero.
+pub const XF_EVENT_INIT: xf_event = xf_event {
+    struct_size: size_of::<xf_event>(),
+    id: 0,
+    user: null_mut(),
+    hypotheses: null_mut(),
+    model_hash: 0,
+    last: 0,
+    status: 0,
+};
+
+/// Documented in `xformer/engine.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct xf_engine_info {
+    pub struct_size: usize,
+    pub waiting: i64,
+    pub active: i64,
+    pub events: i64,
+    pub submitted: i64,
+    pub completed: i64,
+    pub cancelled: i64,
+    pub failed: i64,
+    pub steps: i64,
+    pub encoder_passes: i64,
+    pub restarts: i64,
+    pub model_hash: u64,
+    pub model_count: i32,
+    pub descriptor: i32,
+}
+
+/// `xf_engine_info` with its `struct_size`; all else is zero.
+pub const XF_ENGINE_INFO_INIT: xf_engine_info = xf_engine_info {
+    struct_size: size_of::<xf_engine_info>(),
+    waiting: 0,
+    active: 0,
+    events: 0,
+    submitted: 0,
+    completed: 0,
+    cancelled: 0,
+    failed: 0,
+    steps: 0,
+    encoder_passes: 0,
+    restarts: 0,
+    model_hash: 0,
+    model_count: 0,
+    descriptor: 0,
+};
+
 /// Documented in `xformer/eval.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -994,6 +1104,22 @@ extern "C" {
     pub fn xf_score_texts(decoder: *mut xf_decoder, sources: *const *const c_char, source_lengths: *const usize, targets: *const *const c_char, target_lengths: *const usize, count: usize, call: *const xf_call, log_probabilities: *mut f64, statuses: *mut xf_status, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/decode.h`.
     pub fn xf_evaluate(decoder: *mut xf_decoder, batcher: *mut xf_batcher, call: *const xf_call, stats: *mut xf_eval_stats, err: *mut xf_error) -> xf_status;
+    /// Documented in `xformer/engine.h`.
+    pub fn xf_engine_create(model: *const xf_model, config: *const xf_config, out: *mut *mut xf_engine, err: *mut xf_error) -> xf_status;
+    /// Documented in `xformer/engine.h`.
+    pub fn xf_engine_free(engine: *mut xf_engine);
+    /// Documented in `xformer/engine.h`.
+    pub fn xf_engine_submit(engine: *mut xf_engine, request: *const xf_request, id: *mut u64, err: *mut xf_error) -> xf_status;
+    /// Documented in `xformer/engine.h`.
+    pub fn xf_engine_cancel(engine: *mut xf_engine, id: u64, err: *mut xf_error) -> xf_status;
+    /// Documented in `xformer/engine.h`.
+    pub fn xf_engine_next(engine: *mut xf_engine, timeout_ms: i64, call: *const xf_call, event: *mut xf_event, err: *mut xf_error) -> xf_status;
+    /// Documented in `xformer/engine.h`.
+    pub fn xf_engine_step(engine: *mut xf_engine, err: *mut xf_error) -> xf_status;
+    /// Documented in `xformer/engine.h`.
+    pub fn xf_engine_set_model(engine: *mut xf_engine, model: *const xf_model, err: *mut xf_error) -> xf_status;
+    /// Documented in `xformer/engine.h`.
+    pub fn xf_engine_get_info(engine: *const xf_engine, info: *mut xf_engine_info, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/eval.h`.
     pub fn xf_bleu(hypotheses: *const *const c_char, hypothesis_lengths: *const usize, references: *const *const c_char, reference_lengths: *const usize, count: usize, tokenize: i32, score: *mut xf_bleu_score, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/eval.h`.

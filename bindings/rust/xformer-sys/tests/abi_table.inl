@@ -85,6 +85,9 @@ xf_decode_params { struct_size, config, prefixes, prefix_lengths, prefix_ids, pr
 xf_sentence_info { struct_size, status, reserved, message, hypothesis_count }
 xf_hypothesis { struct_size, ids, id_count, text, text_length, token_log_probabilities, log_probability, score, finished, complete }
 xf_eval_stats { struct_size, sentences, tgt_tokens, loss, nll, perplexity }
+xf_request { struct_size, text, text_length, prefix, prefix_length, source_ids, source_id_count, prefix_ids, prefix_id_count, config, constraint, deadline_ms, priority, stream, user }
+xf_event { struct_size, id, user, hypotheses, model_hash, last, status }
+xf_engine_info { struct_size, waiting, active, events, submitted, completed, cancelled, failed, steps, encoder_passes, restarts, model_hash, model_count, descriptor }
 xf_bleu_score { struct_size, score, precisions, brevity_penalty, hypothesis_length, reference_length, signature }
 xf_chrf_score { struct_size, score, signature }
 xf_step_stats { struct_size, step, sentences, src_tokens, tgt_tokens, loss, nll, learning_rate, gradient_norm, outcome, reserved }
@@ -158,6 +161,14 @@ xf_hypotheses_free(*mut xf_hypotheses);
 xf_score(*mut xf_decoder, *const xf_batch, *const xf_call, *mut f64, *mut xf_error) -> xf_status;
 xf_score_texts(*mut xf_decoder, *const *const c_char, *const usize, *const *const c_char, *const usize, usize, *const xf_call, *mut f64, *mut xf_status, *mut xf_error) -> xf_status;
 xf_evaluate(*mut xf_decoder, *mut xf_batcher, *const xf_call, *mut xf_eval_stats, *mut xf_error) -> xf_status;
+xf_engine_create(*const xf_model, *const xf_config, *mut *mut xf_engine, *mut xf_error) -> xf_status;
+xf_engine_free(*mut xf_engine);
+xf_engine_submit(*mut xf_engine, *const xf_request, *mut u64, *mut xf_error) -> xf_status;
+xf_engine_cancel(*mut xf_engine, u64, *mut xf_error) -> xf_status;
+xf_engine_next(*mut xf_engine, i64, *const xf_call, *mut xf_event, *mut xf_error) -> xf_status;
+xf_engine_step(*mut xf_engine, *mut xf_error) -> xf_status;
+xf_engine_set_model(*mut xf_engine, *const xf_model, *mut xf_error) -> xf_status;
+xf_engine_get_info(*const xf_engine, *mut xf_engine_info, *mut xf_error) -> xf_status;
 xf_bleu(*const *const c_char, *const usize, *const *const c_char, *const usize, usize, i32, *mut xf_bleu_score, *mut xf_error) -> xf_status;
 xf_chrf(*const *const c_char, *const usize, *const *const c_char, *const usize, usize, *mut xf_chrf_score, *mut xf_error) -> xf_status;
 xf_trainer_create(*mut xf_model, *const xf_config, *mut *mut xf_trainer, *mut xf_error) -> xf_status;

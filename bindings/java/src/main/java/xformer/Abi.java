@@ -350,6 +350,60 @@ final class Abi {
         private xf_eval_stats() {}
     }
 
+    static final class xf_request {
+        static final int SIZE = 112;
+        static final int struct_size = 0;
+        static final int text = 8;
+        static final int text_length = 16;
+        static final int prefix = 24;
+        static final int prefix_length = 32;
+        static final int source_ids = 40;
+        static final int source_id_count = 48;
+        static final int prefix_ids = 56;
+        static final int prefix_id_count = 64;
+        static final int config = 72;
+        static final int constraint = 80;
+        static final int deadline_ms = 88;
+        static final int priority = 96;
+        static final int stream = 100;
+        static final int user = 104;
+
+        private xf_request() {}
+    }
+
+    static final class xf_event {
+        static final int SIZE = 48;
+        static final int struct_size = 0;
+        static final int id = 8;
+        static final int user = 16;
+        static final int hypotheses = 24;
+        static final int model_hash = 32;
+        static final int last = 40;
+        static final int status = 44;
+
+        private xf_event() {}
+    }
+
+    static final class xf_engine_info {
+        static final int SIZE = 104;
+        static final int struct_size = 0;
+        static final int waiting = 8;
+        static final int active = 16;
+        static final int events = 24;
+        static final int submitted = 32;
+        static final int completed = 40;
+        static final int cancelled = 48;
+        static final int failed = 56;
+        static final int steps = 64;
+        static final int encoder_passes = 72;
+        static final int restarts = 80;
+        static final int model_hash = 88;
+        static final int model_count = 96;
+        static final int descriptor = 100;
+
+        private xf_engine_info() {}
+    }
+
     static final class xf_bleu_score {
         static final int SIZE = 168;
         static final int struct_size = 0;
