@@ -152,13 +152,20 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
     list_tasks(batch, request, config, &outcomes);
     clear();
     std::span<const DecodeTask> waiting = tasks_;
-    const auto report = [&](int64_t active) {
-        call.progress("translate", batch.sentences - std::ssize(waiting) - active, batch.sentences);
+    struct {
+        const Call &call;
+        int64_t total, begun;
+    } progress{call, batch.sentences, 0};
+    // One reference, so that a std::function of it needs no allocation.
+    const auto report = [&progress](int64_t active) {
+        progress.call.progress("translate", progress.begun - active, progress.total);
     };
     while (!waiting.empty() || active() > 0) {
+        progress.begun = batch.sentences - std::ssize(waiting);
         report(active());
         const auto next = waiting.first(room(waiting));
         waiting = waiting.subspan(next.size());
+        progress.begun += std::ssize(next);
         try {
             if (!next.empty()) begin(next, call);
         } catch (const Error &error) {
