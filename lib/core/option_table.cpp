@@ -195,7 +195,8 @@ constexpr Option kOptions[] = {
      "s. 6.1"},
     {"decode.min_tokens", kI64, "0", 0, 1 << 20, nullptr,
      "Minimum length of a hypothesis, end token excluded; the maximum length takes precedence."},
-    {"decode.n_best", kI64, "1", 1, 1024, nullptr, "Number of hypotheses per sentence, at most decode.beam."},
+    {"decode.n_best", kI64, "1", 1, 1024, nullptr,
+     "Maximum number of hypotheses per sentence; must not exceed decode.beam."},
     {"decode.batch_sentences", kI64, "32", 1, 1 << 16, nullptr,
      "Number of sentences that are decoded together; fewer if they are longer than 256 tokens. Affects speed and "
      "memory, not results."},
