@@ -56,6 +56,8 @@ constexpr int index_of(int index, int found) {
 template <class T>
 constexpr int kind_of = index_of<T, xf_config, xf_context, xf_corpus, xf_tokenizer, xf_batcher, xf_model, xf_trainer,
                                  xf_decoder, xf_hypotheses>(0, KINDS);
+template <>
+constexpr int kind_of<xf_engine> = -1;  // the world has none
 
 template <class Function, class Arguments>
 void check(const char *name, size_t argument, Function function, Arguments arguments) {
@@ -243,6 +245,19 @@ void test_decoding(void **) {
     REFUSES(xf_attention_weights, decoder, &one_pair, XF_ATTENTION_CROSS, 0, output<float>(), 64, output<size_t, 1>());
     REFUSES(xf_hypotheses_get_sentence, world.hypotheses, 0, output<xf_sentence_info>());
     REFUSES(xf_hypotheses_get, world.hypotheses, 0, 0, output<xf_hypothesis>());
+    xf_engine *engine = nullptr;
+    xf_request request = XF_REQUEST_INIT;
+    request.text = texts[0];
+    assert_int_equal(xf_engine_create(world.model, nullptr, &engine, nullptr), XF_OK);
+    REFUSES(xf_engine_create, world.model, optional(world.config), output<xf_engine *>());
+    REFUSES(xf_engine_submit, engine, &request, output<uint64_t>());
+    REFUSES(xf_engine_cancel, engine, 1);
+    REFUSES(xf_engine_next, engine, 0, nullptr, output<xf_event>());
+    REFUSES(xf_engine_step, engine);
+    REFUSES(xf_engine_set_model, engine, world.model);
+    REFUSES(xf_engine_get_info, engine, output<xf_engine_info>());
+    xf_engine_free(engine);
+    ignores(xf_engine_free);
     ignores(xf_decoder_free);
     ignores(xf_hypotheses_free);
     ignores<size_t>(0, xf_hypotheses_sentence_count);
