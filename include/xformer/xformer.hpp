@@ -36,6 +36,7 @@
 #include "xformer/context.hpp"
 #include "xformer/data.hpp"
 #include "xformer/decode.hpp"
+#include "xformer/engine.hpp"
 #include "xformer/eval.hpp"
 #include "xformer/io.hpp"
 #include "xformer/model.hpp"
