@@ -71,8 +71,8 @@ typedef struct xf_log_line {
 /**
  * @brief Receives log lines.
  *
- * Called on the thread that made the call, never on a worker thread. Must not throw, longjmp, or call functions on the
- * same context except xf_context_cancel().
+ * Called on the thread that made the call or on that of an engine, never on a worker thread. Must not throw, longjmp,
+ * or call functions on the same context except xf_context_cancel().
  *
  * @since 0.1
  */
@@ -190,7 +190,8 @@ XF_API xf_status xf_context_create(const xf_config *config, const xf_host *host,
 XF_API void xf_context_free(xf_context *context);
 
 /**
- * @brief Cancels all calls that are running on the context and its objects. Later calls are not affected.
+ * @brief Cancels all calls that are running on the context and its objects, and all requests of its engines. Later
+ * calls and requests are not affected.
  *
  * Intended for shutdown. To cancel one call, use xf_call::cancelled.
  *

@@ -5,24 +5,24 @@
  * waiting requests begin and finished ones leave (continuous batching). Each request has its own options, deadline, and
  * priority, and its result has the same bits as that of xf_translate() or xf_decode() for only this sentence.
  *
- * Every submitted request gets exactly one last event, also if it fails, is cancelled, or passes its deadline. A
- * program receives events with xf_engine_next(), from one thread or from several; the library calls no callback for
- * them. A program with an event loop waits for xf_engine_info::descriptor instead.
+ * Every submitted request gets exactly one last event, even if it fails, is cancelled, or passes its deadline, unless
+ * the engine is freed first. A program receives events with xf_engine_next(), from one thread or from several; the
+ * library calls no callback for them. A program with an event loop waits for xf_engine_info::descriptor instead.
  *
- * Order. A request with a higher priority begins earlier; one level counts as much as having waited for 64 steps, so
- * every request begins eventually. Requests of equal priority begin in the order of submission. At most
- * "decode.batch_sentences" times "decode.beam" hypotheses are active at the same time, and at most 256 source tokens
- * are encoded between two steps, or one longer sentence. If memory is exhausted ("context.memory_budget"), active
- * requests begin again later, fewer at a time.
+ * Order. A request with a higher priority begins earlier. One level of priority is worth 64 steps of waiting, so every
+ * request begins eventually. Requests of equal priority begin in the order of submission. At most
+ * "decode.batch_sentences" times "decode.beam" hypotheses are active at the same time, or those of one larger request.
+ * At most 256 source tokens, or one longer sentence, are encoded between two steps. If memory is exhausted
+ * ("context.memory_budget"), active requests begin again later, fewer at a time.
  *
  * Threads. An engine computes on a separate thread and on the threads of the context; with an executor
- * (xf_host::parallel), it submits its jobs from its own thread. Constraints and log lines are delivered on that thread.
- * With the option "engine.thread" set to false, the engine has no thread and computes in xf_engine_step(). Another call
- * that computes on the same context at the same time, such as a training step, uses only its own thread. After fork(),
- * the functions return XF_ERROR_FORKED in the child, where an engine may only be freed.
+ * (xf_host::parallel), it submits its jobs from its own thread. Constraints and the log function are called on the
+ * engine's thread. With the option "engine.thread" set to false, the engine has no thread and computes in
+ * xf_engine_step(). Another call that computes on the same context at the same time, such as a training step, uses only
+ * its own thread. After fork(), the functions return XF_ERROR_FORKED in the child, where an engine may only be freed.
  *
- * A GPU decodes requests with equal "decode." options in groups: requests that arrive while a group is decoded wait
- * for its end, and there are no partial events.
+ * A GPU decodes requests with equal "decode." options in groups: requests that arrive while a group is decoded wait for
+ * its end, deadlines and cancellations take effect at its end, and there are no partial events.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -62,7 +62,7 @@ typedef struct xf_engine xf_engine;
 XF_API xf_status xf_engine_create(const xf_model *model, const xf_config *config, xf_engine **out, xf_error *err);
 
 /**
- * @brief Frees an engine. Waits until the current step has ended, at most some milliseconds per active request.
+ * @brief Frees an engine. Waits until the current step has ended, at most a few milliseconds per active request.
  *
  * Requests that have not ended get no event. A call of xf_engine_next() that is waiting returns XF_ERROR_STATE. Must
  * not be called from a constraint.
@@ -87,7 +87,7 @@ typedef struct xf_request {
     const char *text;
     /** Size of text in bytes; 0: it is NUL-terminated. */
     size_t text_length;
-    /** Text with which the translation begins; NULL: none. */
+    /** Text with which the translation begins, only with text; NULL: none. */
     const char *prefix;
     /** Size of prefix in bytes; 0: it is NUL-terminated. */
     size_t prefix_length;
@@ -107,8 +107,9 @@ typedef struct xf_request {
      */
     const struct xf_constraint *constraint;
     /**
-     * Milliseconds from the submission; 0: no deadline. After this time, the request ends after the current step with
-     * its best hypotheses so far (xf_hypothesis::complete is 0), or with XF_ERROR_DEADLINE if it has not begun.
+     * Time limit in milliseconds from the submission; 0: no deadline. When it passes, the request ends after the
+     * current step: with its best hypotheses so far (xf_hypothesis::complete is 0), or with XF_ERROR_DEADLINE if it has
+     * not begun.
      */
     int64_t deadline_ms;
     /** Priority from -1000 to 1000; 0 is normal. A higher one begins earlier. */
@@ -126,8 +127,8 @@ typedef struct xf_request {
 /**
  * @brief Submits a request. Encodes its text on the calling thread and never waits for the computation.
  *
- * A request that cannot be decoded, for example because its text is not UTF-8, is accepted; its last event has the
- * status.
+ * A request that cannot be decoded, for example because its text is not UTF-8, is accepted; its last event reports the
+ * error.
  *
  * @param engine [in,out] the engine
  * @param request [in] the request
@@ -141,12 +142,13 @@ typedef struct xf_request {
 XF_API xf_status xf_engine_submit(xf_engine *engine, const xf_request *request, uint64_t *id, xf_error *err);
 
 /**
- * @brief Cancels a request. Its last event has the status XF_ERROR_CANCELLED, unless it ended before.
+ * @brief Cancels a request. Its last event has the status XF_ERROR_CANCELLED, unless the current step completes the
+ * request.
  * @param engine [in,out] the engine
  * @param id [in] of the request
  * @param err [out] may be NULL
- * @return XF_OK; XF_DONE (the request has already ended), XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND (no request had
- *         this id)
+ * @return XF_OK; XF_DONE (the request has already ended), XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND (no request has
+ *         had this id)
  * @threads any
  * @since 0.1
  */
@@ -170,7 +172,7 @@ typedef struct xf_event {
     uint64_t model_hash;
     /** 1: the last event of the request; 0: a partial event. */
     int32_t last;
-    /** Status of the request: that of xf_sentence_info, XF_ERROR_CANCELLED, XF_ERROR_CALLBACK, or XF_ERROR_BACKEND. */
+    /** XF_OK, or why the request has no result: a status of xf_sentence_info or an error of xf_translate(). */
     int32_t status;
 } xf_event;
 
@@ -200,8 +202,8 @@ XF_API xf_status xf_engine_next(xf_engine *engine, int64_t timeout_ms, const xf_
  * @brief Computes one step on the calling thread, for programs without threads. Requires "engine.thread" false.
  * @param engine [in,out] the engine
  * @param err [out] may be NULL
- * @return XF_OK (requests are left); XF_DONE (no request is left to decode), XF_ERROR_INVALID_ARGUMENT, XF_ERROR_STATE
- *         (the engine has a thread), XF_ERROR_BUSY (another thread computes a step)
+ * @return XF_OK (requests remain to be decoded); XF_DONE (none remains), XF_ERROR_INVALID_ARGUMENT, XF_ERROR_STATE (the
+ *         engine has a thread), XF_ERROR_BUSY (another thread computes a step)
  * @threads any
  * @since 0.1
  */
@@ -216,8 +218,9 @@ XF_API xf_status xf_engine_step(xf_engine *engine, xf_error *err);
  * @param model [in] kept alive by the engine; of the same context. For 8-bit weights, pass a copy with "model.weights"
  * int8
  * @param err [out] may be NULL
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: a model of another context), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND,
- *         XF_ERROR_BUSY (the model is being trained, or requests use seven earlier models)
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: a model of another context or with another "model.vocab_size"),
+ *         XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY (the model is being trained, or requests use seven
+ *         earlier models)
  * @threads any
  * @since 0.1
  */

@@ -55,7 +55,7 @@ typedef int32_t xf_status;
 enum {
     /** Success. */
     XF_OK = 0,
-    /** Not an error: the end of an epoch or of a list has been reached. */
+    /** Not an error: nothing is left, for example at the end of an epoch or of a list. */
     XF_DONE = 1,
 
     /** An argument is NULL, a handle of another kind, or a value that the parameter does not accept. */
@@ -70,7 +70,7 @@ enum {
     XF_ERROR_BUFFER_TOO_SMALL = -5,
     /** The current state of the handle does not allow the call. */
     XF_ERROR_STATE = -6,
-    /** Another call is using the handle; see context.h. Nothing was done. */
+    /** Another call is using the handle (see context.h), or an engine holds its maximum. Nothing was done. */
     XF_ERROR_BUSY = -7,
 
     /**

@@ -202,7 +202,7 @@ constexpr Option kOptions[] = {
      "memory, not results."},
 
     {"engine.thread", kBool, "true", 0, 1, nullptr,
-     "Compute on a thread of the engine; false: in xf_engine_step(), on the threads of the caller."},
+     "true: an engine computes on its own thread. false: it computes in xf_engine_step()."},
     {"engine.max_requests", kI64, "1024", 1, 1 << 20, nullptr,
      "Number of requests that an engine holds, from xf_engine_submit() until their last event is received."},
 };

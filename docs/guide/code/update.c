@@ -1,6 +1,6 @@
 /*
- * update.c - learns corrections of users in a copy of the model, and replaces the model only if it has not become
- * worse.
+ * update.c - trains a copy of the model with corrections of users, and replaces the model only if the copy is not much
+ * worse on held-out pairs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,8 +20,8 @@ static double loss_of(const xf_model *model, xf_batcher *batcher) {
 }
 
 /* [update] */
-/* Trains a copy with the corrections and, so that it forgets nothing, with the data that it was trained with. Replaces
- * the model of the engine if the loss of held-out pairs is still low. */
+/* Trains a copy with the corrections, and with the original data so that it forgets nothing. Replaces the model of the
+ * engine if the loss on held-out pairs has increased by less than 0.1. */
 static int update(xf_engine *engine, const xf_model *model, xf_batcher *corrections, xf_batcher *data,
                   xf_batcher *held_out, const char *learning_rate) {
     xf_config *config = NULL;
@@ -38,11 +38,11 @@ static int update(xf_engine *engine, const xf_model *model, xf_batcher *correcti
         must(xf_train_next(trainer, data, NULL, NULL, &err));
     }
     xf_trainer_free(trainer);
-    const int better = loss_of(copy, held_out) < loss_of(model, held_out) + 0.1;
-    if (better) must(xf_engine_set_model(engine, copy, &err)); /* active requests keep the old model */
-    xf_model_free(copy);                                       /* the engine keeps it alive */
+    const int good = loss_of(copy, held_out) < loss_of(model, held_out) + 0.1;
+    if (good) must(xf_engine_set_model(engine, copy, &err)); /* active requests keep the old model */
+    xf_model_free(copy);                                     /* the engine keeps it alive */
     xf_config_free(config);
-    return better;
+    return good;
 }
 /* [update] */
 

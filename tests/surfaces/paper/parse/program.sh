@@ -213,7 +213,7 @@ expect 0 "" train --model deep.xf --recombine 20 --data.batch_tokens "$longest" 
 expect 2 "--recombine is 101, expected at most 100" train --model none.xf --recombine 101
 expect 0 "" run table4 --train silver-train.tsv --dev silver-dev.tsv --test silver-dev.tsv --out fifth "${tiny[@]}" \
     --recombine 1 --steps 2 --decode.beam 2 --test-sentences 4
-holds "the table reports it" grep -qE "^Another [0-9]+ pairs were made of these" fifth/table4.md
+holds "the table reports it" grep -qE "^Another [0-9]+ pairs were made from these" fifth/table4.md
 holds "and how many were read" grep -q "updates on 300 pairs" fifth/table4.md
 holds "the other files have no such message" test "$(grep -c "were made of these" table/table4.md)" = 0
 
