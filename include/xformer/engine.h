@@ -15,7 +15,7 @@
  * At most 256 source tokens, or one longer sentence, are encoded between two steps. If memory is exhausted
  * ("context.memory_budget"), active requests begin again later, fewer at a time.
  *
- * Threads. An engine computes on a separate thread and on the threads of the context; with an executor
+ * Threads. An engine computes on a separate thread and on the worker threads of the context; with an executor
  * (xf_host::parallel), it submits its jobs from its own thread. Constraints and the log function are called on the
  * engine's thread. With the option "engine.thread" set to false, the engine has no thread and computes in
  * xf_engine_step(). Another call that computes on the same context at the same time, such as a training step, uses only
@@ -64,8 +64,8 @@ XF_API xf_status xf_engine_create(const xf_model *model, const xf_config *config
 /**
  * @brief Frees an engine. Waits until the current step has ended, at most a few milliseconds per active request.
  *
- * Requests that have not ended get no event. A call of xf_engine_next() that is waiting returns XF_ERROR_STATE. Must
- * not be called from a constraint.
+ * Requests that have not ended get no last event, and events that were not received are lost. A call of
+ * xf_engine_next() that is waiting returns XF_ERROR_STATE. Must not be called from a constraint.
  *
  * @param engine [in] NULL has no effect
  * @threads any
@@ -172,7 +172,7 @@ typedef struct xf_event {
     uint64_t model_hash;
     /** 1: the last event of the request; 0: a partial event. */
     int32_t last;
-    /** XF_OK, or why the request has no result: a status of xf_sentence_info or an error of xf_translate(). */
+    /** XF_OK, or the error of the request: a status of xf_sentence_info or an error of xf_translate(). */
     int32_t status;
 } xf_event;
 

@@ -27,7 +27,7 @@ struct Request {
     span<const std::int32_t> source_ids{};     /**< source ids including the end symbol */
     span<const std::int32_t> prefix_ids{};     /**< ids with which the hypotheses begin; only with source_ids */
     ConfigView config{};                       /**< its "decode." and "text." options override those of the engine */
-    const xf_constraint *constraint = nullptr; /**< see Constraint in experimental.hpp; until the last event */
+    const xf_constraint *constraint = nullptr; /**< see Constraint in experimental.hpp; must outlive the last event */
     std::chrono::milliseconds deadline{0};     /**< time limit from the submission; 0: no deadline */
     std::int32_t priority = 0;                 /**< from -1000 to 1000; a higher one begins earlier */
     bool stream = false;                       /**< with partial events */
@@ -59,7 +59,7 @@ public:
     /** @brief Submits a request; never waits for the computation. @param request [in] copied @return its id */
     std::uint64_t submit(const Request &request) {
         xf_request given = XF_REQUEST_INIT;
-        // An empty text has no address that must be NUL-terminated.
+        // With length 0, the library reads up to a NUL, which an empty string_view need not have.
         given.text = request.text.data() != nullptr && request.text.empty() ? "" : request.text.data();
         given.text_length = request.text.size();
         given.prefix = request.prefix.empty() ? nullptr : request.prefix.data();
@@ -92,7 +92,8 @@ public:
         return Event{event.id,         event.user,      Hypotheses(event.hypotheses),
                      event.model_hash, event.last != 0, event.status};
     }
-    /** @brief Computes one step on this thread, if "engine.thread" is false. @return whether requests are left */
+    /** @brief Computes one step on the calling thread. Requires "engine.thread" false. @return false if nothing remains
+     * to decode */
     bool step() { return detail::call(xf_engine_step, get()) == XF_OK; }
     /** @brief Replaces the model for requests that begin later. @param model [in] kept alive; of the same context */
     void set_model(ModelView model) {
