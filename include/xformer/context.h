@@ -99,10 +99,10 @@ typedef struct xf_job {
  * @brief The host's executor: runs every task of a job exactly once and returns after all of them have returned.
  *
  * The tasks may run on any threads, concurrently or in sequence; a loop over run() is a valid executor. Called on the
- * thread that made the call. A context submits one job at a time; meanwhile, other calls on the context compute on
- * their own threads. Translating one short sentence submits about 100 jobs of well under a millisecond each, so
- * dispatch must be cheap. To avoid a deadlock, the executor must not wait for a thread that is itself waiting in a call
- * of the executor. Results do not depend on how the tasks are run. Must not throw or longjmp.
+ * thread that made the call or on that of an engine. A context submits one job at a time; meanwhile, other calls on the
+ * context compute on their own threads. Translating one short sentence submits about 100 jobs of well under a
+ * millisecond each, so dispatch must be cheap. To avoid a deadlock, the executor must not wait for a thread that is
+ * itself waiting in a call of the executor. Results do not depend on how the tasks are run. Must not throw or longjmp.
  *
  * @since 0.1
  */

@@ -92,8 +92,8 @@ public:
         return Event{event.id,         event.user,      Hypotheses(event.hypotheses),
                      event.model_hash, event.last != 0, event.status};
     }
-    /** @brief Computes one step on the calling thread. Requires "engine.thread" false. @return false if nothing remains
-     * to decode */
+    /** @brief Computes one step on the calling thread. Requires "engine.thread" false.
+     *  @return false if nothing remains to decode */
     bool step() { return detail::call(xf_engine_step, get()) == XF_OK; }
     /** @brief Replaces the model for requests that begin later. @param model [in] kept alive; of the same context */
     void set_model(ModelView model) {
