@@ -5,28 +5,12 @@
 // in fp64.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "../unit/nn/fixture.hpp"
 #include "decode/decoder.h"
 #include "session.hpp"
 
 namespace {
 
-using namespace xf_test;
-using xf_golden::Golden;
-using xf_golden::kTolerance;
-using xf_golden::relative_error;
-
-std::vector<Ids> unpack(const std::vector<int32_t> &ids, const std::vector<int32_t> &offsets) {
-    std::vector<Ids> sentences;
-    for (size_t i = 1; i < offsets.size(); ++i)
-        sentences.emplace_back(ids.begin() + offsets[i - 1], ids.begin() + offsets[i]);
-    return sentences;
-}
-
-Pairs pairs_of(const Golden &golden, const std::string &batch) {
-    return {unpack(golden.ints(batch + ".src_ids"), golden.ints(batch + ".src_offsets")),
-            unpack(golden.ints(batch + ".tgt_ids"), golden.ints(batch + ".tgt_offsets"))};
-}
+using namespace xf_golden;
 
 // The output projection of a model, read from the golden file.
 struct Projection {
@@ -47,11 +31,10 @@ struct Projection {
 
 // With the kernels of training, and with those whose results do not depend on the batch.
 XF_TEST(encoder_and_logits_agree_with_the_reference) {
-    for (const char *file : xf_golden::kFiles) {
-        const Golden golden = xf_golden::open(file);
-        Settings settings;
-        for (const auto &[key, value] : golden.options()) settings[key] = value;
-        const Pairs pairs = pairs_of(golden, "batch0");
+    for (const char *file : kFiles) {
+        const Golden golden = open(file);
+        const Settings settings = golden.options();
+        const Pairs pairs = golden.pairs("batch0");
         on_each_device(2, [&](const auto &context, const DeviceName &name) {
             const double tolerance = name.bf16() ? 6e-2 : kTolerance;
             Net net(context, settings);
@@ -75,8 +58,7 @@ XF_TEST(encoder_and_logits_agree_with_the_reference) {
             xf::Decoder decoder(net.model, options_of(settings));
             xf::EvalStats stats;
             for (const auto &[batch, expected] : {std::pair{"batch0", "batch0.loss"}, {"batch1", "both.loss"}}) {
-                const Batch more(pairs_of(golden, batch));
-                decoder.evaluate(more.view(), &stats);
+                decoder.evaluate(Batch(golden.pairs(batch)).view(), &stats);
                 CHECK(relative_error(std::vector<double>{stats.loss(), stats.nll()}, golden.floats(expected)) <=
                       tolerance);
             }

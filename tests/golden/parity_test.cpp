@@ -8,29 +8,18 @@
 // The last two tests show that the comparison can fail: they change a parameter or an option, which must be noticed.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "../support/api.h"
 #include "session.hpp"
-#include "support/test.hpp"
+#include "xformer/experimental.hpp"
+#include "xformer/xformer.hpp"
 
 namespace {
 
 using namespace xf_golden;
 
-#ifndef XF_HAVE_OPENBLAS
-#define XF_HAVE_OPENBLAS false
-#endif
-struct Device {
-    const char *name, *isa;
-    bool required;  // part of this build, so it must open
-};
-constexpr Device kDevices[] = {
-    {"cpu:ref", "auto", true},       {"cpu:openblas", "base", XF_HAVE_OPENBLAS},
-    {"cpu:openblas", "avx2", false}, {"cpu:openblas", "avx512", false},
-    {"cuda", "auto", false},
-};
-
-Settings device_settings(const Device &device) {
-    return {{"context.device", device.name}, {"context.isa", device.isa}, {"context.threads", "2"}};
+xformer::Config config_of(const Settings &settings) {
+    xformer::Config config;
+    for (const auto &[key, value] : settings) config.set(key, value);
+    return config;
 }
 
 // The result of a comparison: the largest relative error of each topic, and its location.
@@ -62,55 +51,23 @@ private:
     std::map<std::string, Worst> topics_;
 };
 
-struct Batch {
-    Batch(const Golden &golden, const std::string &name, bool targets) {
-        const auto offsets = [&](const char *side) {
-            const std::vector<int32_t> stored = golden.ints(name + side);
-            return std::vector<int64_t>(stored.begin(), stored.end());
-        };
-        src_ids = golden.ints(name + ".src_ids");
-        src_offsets = offsets(".src_offsets");
-        view.sentences = static_cast<int64_t>(src_offsets.size()) - 1;
-        view.src_ids = src_ids.data();
-        view.src_offsets = src_offsets.data();
-        if (!targets) return;
-        tgt_ids = golden.ints(name + ".tgt_ids");
-        tgt_offsets = offsets(".tgt_offsets");
-        view.tgt_ids = tgt_ids.data();
-        view.tgt_offsets = tgt_offsets.data();
-    }
-    std::vector<int32_t> src_ids, tgt_ids;
-    std::vector<int64_t> src_offsets, tgt_offsets;
-    xf_batch view = XF_BATCH_INIT;
-};
-
-xf_tensor_info param_info(const xf_model *model, size_t index) {
-    xf_tensor_info info = XF_TENSOR_INFO_INIT;
-    XF_GOLDEN_OK(xf_model_get_tensor, model, index, &info);
-    return info;
-}
-
 // The bias of keys adds the same number to all scores of a query, which does not change their softmax.
 bool has_no_effect(std::string_view name) { return name.ends_with(".k.bias"); }
 
 // Compares one device with one golden file. Options and parameters may be changed, to test that this is noticed.
 class Comparison {
 public:
-    Comparison(const Golden &golden, xf_context *context, const Settings &changes = {})
-        : golden_(golden), batch0_(golden, "batch0", true), batch1_(golden, "batch1", true) {
-        settings_ = golden.options();
-        for (const auto &[key, value] : changes) settings_[key] = value;
-        config_ = make_config(settings_);
-        xf_model *model = nullptr;
-        XF_GOLDEN_OK(xf_model_create, context, nullptr, config_.get(), &model);
-        model_.reset(model);
-        for (size_t i = 0; i < xf_model_tensor_count(model); ++i) {
-            const std::vector<float> values = golden.floats(std::string("param.") + param_info(model, i).name);
-            XF_GOLDEN_OK(xf_model_write_tensor, model, i, values.data(), values.size());
-        }
+    Comparison(const Golden &golden, const xformer::Context &context, const Settings &changes = {})
+        : golden_(golden),
+          settings_(with(golden.options(), changes)),
+          config_(config_of(settings_)),
+          model_(context, config_),
+          batch0_(golden.pairs("batch0")),
+          batch1_(golden.pairs("batch1")) {
+        size_t index = 0;
+        for (const xf_tensor_info &info : model_.tensors())
+            model_.write(index++, golden.floats(std::string("param.") + info.name));
     }
-
-    xf_model *model() { return model_.get(); }
 
     Report run() {
         compare_scores();
@@ -126,40 +83,27 @@ public:
         return report_;
     }
 
-private:
-    Trainer make_trainer() {
-        xf_trainer *trainer = nullptr;
-        XF_GOLDEN_OK(xf_trainer_create, model_.get(), config_.get(), &trainer);
-        return Trainer(trainer);
-    }
+    xformer::Model &model() { return model_; }
 
-    Decoder make_decoder(const Settings &search) {
-        Settings all = settings_;
-        for (const auto &[key, value] : search) all[key] = value;
-        xf_decoder *decoder = nullptr;
-        XF_GOLDEN_OK(xf_decoder_create, model_.get(), make_config(all).get(), &decoder);
-        return Decoder(decoder);
-    }
+private:
+    static xformer::Batch view(const Batch &batch) { return xformer::Batch(batch.view()); }
 
     void compare_scores() {
-        const Decoder decoder = make_decoder({});
-        std::vector<double> found(static_cast<size_t>(batch0_.view.sentences));
-        XF_GOLDEN_OK(xf_score, decoder.get(), &batch0_.view, nullptr, found.data());
+        const std::vector<double> found = xformer::Decoder(model_, config_).score(view(batch0_));
         report_.add("score", "xf_score", relative_error(found, golden_.floats("log_probs")));
     }
 
     void compare_gradients() {
-        const Trainer trainer = make_trainer();
-        xf_step_stats stats = XF_STEP_STATS_INIT;
-        XF_GOLDEN_OK(xf_train_accumulate, trainer.get(), &batch0_.view, nullptr, &stats);
+        xformer::Trainer trainer(model_, config_);
+        const xf_step_stats stats = trainer.accumulate(view(batch0_));
         report_.add("loss", "xf_train_accumulate",
                     relative_error(std::vector<double>{stats.loss, stats.nll}, golden_.floats("batch0.loss")));
-        if (stats.tgt_tokens != batch0_.tgt_offsets.back() || stats.src_tokens != batch0_.src_offsets.back())
+        if (stats.tgt_tokens != batch0_.view().tgt_offsets[stats.sentences] ||
+            stats.src_tokens != batch0_.view().src_offsets[stats.sentences])
             report_.differ("loss", "tokens of xf_train_accumulate");
-        for (size_t i = 0; i < xf_model_tensor_count(model_.get()); ++i) {
-            const xf_tensor_info info = param_info(model_.get(), i);
-            std::vector<float> found(number_count(&info));
-            XF_GOLDEN_OK(xf_trainer_read_gradient, trainer.get(), i, found.data(), found.size());
+        size_t index = 0;
+        for (const xf_tensor_info &info : model_.tensors()) {
+            std::vector<float> found = xformer::read_gradient(trainer, index++);
             const std::string name = info.name;
             std::vector<float> expected = golden_.floats("grad." + name);
             if (has_no_effect(name)) {  // compare the sum with the gradient of the query bias
@@ -171,50 +115,43 @@ private:
     }
 
     void compare_steps() {
-        const Trainer trainer = make_trainer();
-        const xf_batch both[] = {batch0_.view, batch1_.view};
+        xformer::Trainer trainer(model_, config_);
+        const xformer::Batch both[] = {view(batch0_), view(batch1_)};
         const std::vector<float> expected = golden_.floats("steps");
         for (size_t step = 0; step < expected.size() / 4; ++step) {
-            xf_step_stats stats = XF_STEP_STATS_INIT;
-            XF_GOLDEN_OK(xf_train_step, trainer.get(), both, 2, nullptr, &stats);
+            const xf_step_stats stats = trainer.step(both);
             const double found[] = {stats.loss, stats.nll, stats.learning_rate, stats.gradient_norm};
             const char *const names[] = {"loss", "nll", "learning rate", "gradient norm"};
             for (size_t i = 0; i < 4; ++i)
                 report_.add("steps", xf::format("%s of step %zu", names[i], step + 1),
                             relative_error(std::vector<double>{found[i]}, {expected[4 * step + i]}));
         }
-        for (size_t i = 0; i < xf_model_tensor_count(model_.get()); ++i) {
-            const xf_tensor_info info = param_info(model_.get(), i);
-            std::vector<float> found(number_count(&info));
-            XF_GOLDEN_OK(xf_model_read_tensor, model_.get(), i, found.data(), found.size());
-            report_.add("weights", info.name, relative_error(found, golden_.floats(std::string("after.") + info.name)));
-        }
+        size_t index = 0;
+        for (const xf_tensor_info &info : model_.tensors())
+            report_.add("weights", info.name,
+                        relative_error(model_.read(index++), golden_.floats(std::string("after.") + info.name)));
     }
 
     void compare_search(size_t index) {
-        const std::string name = xf::format("decode.%zu", index);
-        const Decoder decoder = make_decoder(golden_.searches()[index]);
-        const Batch sources(golden_, "decode", false);
-        xf_hypotheses *raw = nullptr;
-        XF_GOLDEN_OK(xf_decode, decoder.get(), &sources.view, nullptr, nullptr, &raw);
-        const Hypotheses answers(raw);
-        const std::vector<int32_t> ids = golden_.ints(name + ".ids"), offsets = golden_.ints(name + ".offsets"),
-                                   counts = golden_.ints(name + ".count"), finished = golden_.ints(name + ".finished");
-        const std::vector<float> log_probs = golden_.floats(name + ".log_probs"),
-                                 scores = golden_.floats(name + ".scores");
-        if (xf_hypotheses_sentence_count(raw) != counts.size()) return report_.differ("search", name + " sentences");
+        const std::string name = xf::format("decode.%zu.", index);
+        xformer::Decoder decoder(model_, config_of(with(settings_, golden_.searches()[index])));
+        const Batch sources(golden_.sentences("decode.src_"));
+        const xformer::Hypotheses found = decoder.decode(view(sources));
+        const std::vector<Ids> ids = golden_.sentences(name);
+        const std::vector<int32_t> counts = golden_.ints(name + "count"), finished = golden_.ints(name + "finished");
+        const std::vector<float> log_probs = golden_.floats(name + "log_probs"),
+                                 scores = golden_.floats(name + "scores");
+        if (found.size() != counts.size()) return report_.differ("search", name + " sentences");
         for (size_t sentence = 0, at = 0; sentence < counts.size(); ++sentence) {
             const size_t count = static_cast<size_t>(counts[sentence]);
             const std::string where = xf::format("%s sentence %zu", name.c_str(), sentence);
-            if (hypothesis_count(raw, sentence) != count) report_.differ("search", where + " answers");
+            if (found[sentence].size() != count) report_.differ("search", where + " answers");
             for (size_t rank = 0; rank < count; ++rank, ++at) {
-                if (rank >= hypothesis_count(raw, sentence)) continue;
-                xf_hypothesis answer = XF_HYPOTHESIS_INIT;
-                XF_GOLDEN_OK(xf_hypotheses_get, raw, sentence, rank, &answer);
-                if (!std::equal(answer.ids, answer.ids + answer.id_count, ids.begin() + offsets[at],
-                                ids.begin() + offsets[at + 1]))
+                if (rank >= found[sentence].size()) continue;
+                const auto answer = found[sentence][rank];
+                if (!std::equal(answer.ids.begin(), answer.ids.end(), ids[at].begin(), ids[at].end()))
                     report_.differ("search", where + xf::format(" rank %zu: tokens", rank));
-                if (answer.finished != finished[at]) report_.differ("search", where + ": finished");
+                if (answer.finished != (finished[at] != 0)) report_.differ("search", where + ": finished");
                 report_.add("search", where + ": score",
                             relative_error(std::vector<double>{answer.score}, {scores[at]}));
                 report_.add("search", where + ": log P",
@@ -224,84 +161,74 @@ private:
     }
 
     const Golden &golden_;
-    Batch batch0_, batch1_;
     Settings settings_;
-    Config config_{nullptr};
-    Model model_{nullptr};
+    xformer::Config config_;
+    xformer::Model model_;
+    Batch batch0_, batch1_;
     Report report_;
 };
 
-// Creates the context of a device. If it is not available, prints the reason and returns null.
-Context open_device(const Device &device) {
-    xf_context *raw = nullptr;
-    xf_error err{};
-    const xf_status status = xf_context_create(make_config(device_settings(device)).get(), nullptr, &raw, &err);
-    if (status != XF_OK && device.required) xf::fail(status, "%s does not open: %s", device.name, err.message);
-    if (status != XF_OK) std::printf("skipped: %s with %s: %s\n", device.name, device.isa, err.message);
-    return Context(raw);
+xformer::Context open_public(const DeviceName &device) {
+    return xformer::Context(
+        config_of({{"context.device", device.device}, {"context.isa", device.isa}, {"context.threads", "2"}}));
 }
 
 XF_TEST(parameters_have_the_names_shapes_and_order_of_the_reference) {
-    const Context context = open_device(kDevices[0]);
+    const xformer::Context context = open_public(kDevices[0]);
     for (const char *file : kFiles) {
         const Golden golden = open(file);
-        Comparison comparison(golden, context.get());
+        Comparison comparison(golden, context);
+        const auto found = comparison.model().tensors();
         size_t index = 0;
         for (const xf::TensorInfo &tensor : golden.tensors()) {
             if (!tensor.name.starts_with("param.")) continue;
-            CHECK(index < xf_model_tensor_count(comparison.model()));
-            const xf_tensor_info info = param_info(comparison.model(), index++);
+            CHECK(index < found.size());
+            const xf_tensor_info info = found[index++];
             CHECK_EQ(std::string("param.") + info.name, tensor.name);
             CHECK_EQ(static_cast<size_t>(info.dims), tensor.shape.size());
             CHECK(std::equal(tensor.shape.begin(), tensor.shape.end(), info.shape));
         }
-        CHECK_EQ(index, xf_model_tensor_count(comparison.model()));
+        CHECK_EQ(index, found.size());
     }
 }
 
 XF_TEST(every_device_agrees_with_the_reference) {
-    const char *const kind = std::getenv("XF_TEST_DEVICES");  // as in nn/fixture.hpp
-    for (const Device &device : kDevices) {
-        if (kind != nullptr && std::string_view(device.name).rfind(kind, 0) != 0) continue;
-        const Context context = open_device(device);
-        CHECK(context || kind == nullptr || std::string_view(kind) != "cuda");
-        if (!context) continue;
-        std::printf("%s\n", device_of(context.get()));
+    on_each_device(1, [](const auto &, const DeviceName &device) {
+        if (device.bf16()) return;
+        const xformer::Context context = open_public(device);
         for (const char *file : kFiles) {
             const Golden golden = open(file);
-            const Report report = Comparison(golden, context.get()).run();
+            const Report report = Comparison(golden, context).run();
             std::printf("  %s:%s\n", file, report.text().c_str());
-            if (!report.good())
-                xf_test::record(__FILE__, __LINE__,
-                                xf::format("%s %s, %s:%s", device.name, device.isa, file, report.text().c_str()));
+            if (!report.good()) record(__FILE__, __LINE__, device.text() + ", " + file + ":" + report.text());
         }
-    }
+    });
 }
 
 // Adds 0.01 to the number of each tensor with the largest gradient. Some gradient must differ.
 XF_TEST(a_changed_parameter_is_detected) {
-    if (xf_test::has_run_on_cpu()) return;
-    const Context context = open_device(kDevices[0]);
+    if (has_run_on_cpu()) return;
+    const xformer::Context context = open_public(kDevices[0]);
     for (const char *file : kFiles) {
         const Golden golden = open(file);
-        Comparison original(golden, context.get());
-        for (size_t i = 0; i < xf_model_tensor_count(original.model()); i += XF_TEST_SANITIZED ? 5 : 1) {
-            Comparison changed(golden, context.get());
-            const xf_tensor_info info = param_info(changed.model(), i);
-            if (has_no_effect(info.name)) continue;
-            std::vector<float> values = golden.floats(std::string("param.") + info.name);
-            const std::vector<float> grads = golden.floats(std::string("grad.") + info.name);
+        const size_t count = Comparison(golden, context).model().tensors().size();
+        for (size_t i = 0; i < count; i += XF_TEST_SANITIZED ? 5 : 1) {
+            Comparison changed(golden, context);
+            const std::string name = changed.model().tensors()[i].name;
+            if (has_no_effect(name)) continue;
+            std::vector<float> values = golden.floats("param." + name);
+            const std::vector<float> grads = golden.floats("grad." + name);
             const auto most = std::max_element(grads.begin(), grads.end(),
                                                [](float a, float b) { return std::fabs(a) < std::fabs(b); });
             values[static_cast<size_t>(most - grads.begin())] += 0.01f;
-            XF_GOLDEN_OK(xf_model_write_tensor, changed.model(), i, values.data(), values.size());
-            if (changed.gradients().good()) xf_test::record(__FILE__, __LINE__, std::string(file) + ": " + info.name);
+            changed.model().write(i, values);
+            if (changed.gradients().good()) record(__FILE__, __LINE__, std::string(file) + ": " + name);
         }
     }
 }
 
 XF_TEST(a_changed_option_is_detected) {
-    if (xf_test::has_run_on_cpu()) return;
+    if (has_run_on_cpu()) return;
     const struct {
         const char *file, *key, *value;
     } changes[] = {
@@ -333,14 +260,13 @@ XF_TEST(a_changed_option_is_detected) {
         {"gated", "model.activation", "swiglu"},
         {"rms", "model.activation", "geglu"},
     };
-    const Context context = open_device(kDevices[0]);
+    const xformer::Context context = open_public(kDevices[0]);
     size_t turn = 0;
     for (const auto &change : changes) {
         if (XF_TEST_SANITIZED && ++turn % 4 != 0) continue;
         const Golden golden = open(change.file);
-        const Report report = Comparison(golden, context.get(), {{change.key, change.value}}).run();
-        if (report.good())
-            xf_test::record(__FILE__, __LINE__, xf::format("%s: %s=%s", change.file, change.key, change.value));
+        const Report report = Comparison(golden, context, {{change.key, change.value}}).run();
+        if (report.good()) record(__FILE__, __LINE__, xf::format("%s: %s=%s", change.file, change.key, change.value));
     }
 }
 

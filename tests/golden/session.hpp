@@ -1,55 +1,14 @@
-// Shared by the tests of this folder: the golden files, the error measure, and owning handles of the public API.
+// Shared by the tests of this folder: the golden files and the error measure.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <memory>
-#include <sstream>
-#include <string>
-#include <vector>
-
-#include "core/error.h"
+#include "../unit/nn/fixture.hpp"
 #include "core/safetensors.h"
-#include "xformer/xformer.h"
 
 namespace xf_golden {
 
-// Throws if a call fails; the test program reports the exception.
-template <class Call>
-void ok(const char *what, Call call) {
-    xf_error err{};
-    const xf_status status = call(&err);
-    if (status != XF_OK) xf::fail(status, "%s: %s", what, err.message);
-}
-#define XF_GOLDEN_OK(function, ...) \
-    ::xf_golden::ok(#function, [&](xf_error *err) { return function(__VA_ARGS__, err); })
-
-template <class T, void (*Free)(T *)>
-struct Freer {
-    void operator()(T *handle) const { Free(handle); }
-};
-template <class T, void (*Free)(T *)>
-using Handle = std::unique_ptr<T, Freer<T, Free>>;
-using Config = Handle<xf_config, xf_config_free>;
-using Context = Handle<xf_context, xf_context_free>;
-using Model = Handle<xf_model, xf_model_free>;
-using Trainer = Handle<xf_trainer, xf_trainer_free>;
-using Decoder = Handle<xf_decoder, xf_decoder_free>;
-using Hypotheses = Handle<xf_hypotheses, xf_hypotheses_free>;
-
-// Options by key, as text.
-using Settings = std::map<std::string, std::string>;
-
-inline Config make_config(const Settings &settings) {
-    xf_config *raw = nullptr;
-    XF_GOLDEN_OK(xf_config_create, &raw);
-    Config config(raw);
-    for (const auto &pair : settings) XF_GOLDEN_OK(xf_config_set, raw, pair.first.c_str(), pair.second.c_str());
-    return config;
-}
+using namespace xf_test;
 
 // A file that make_golden.py wrote. It has no checksum.
 class Golden {
@@ -59,6 +18,16 @@ public:
     const std::vector<xf::TensorInfo> &tensors() const { return reader_.tensors(); }
     std::vector<float> floats(const std::string &name) const { return read<float>(name, "F32"); }
     std::vector<int32_t> ints(const std::string &name) const { return read<int32_t>(name, "I32"); }
+
+    // The sentences of a side of a batch, or of other tensors name + "ids" and name + "offsets".
+    std::vector<Ids> sentences(const std::string &name) const {
+        const std::vector<int32_t> all = ints(name + "ids"), offsets = ints(name + "offsets");
+        std::vector<Ids> split;
+        for (size_t i = 1; i < offsets.size(); ++i)
+            split.emplace_back(all.begin() + offsets[i - 1], all.begin() + offsets[i]);
+        return split;
+    }
+    Pairs pairs(const std::string &batch) const { return {sentences(batch + ".src_"), sentences(batch + ".tgt_")}; }
 
     Settings options() const {
         Settings settings;
