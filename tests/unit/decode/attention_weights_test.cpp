@@ -41,20 +41,13 @@ double difference(const std::vector<float> &weights, const xf::ModelConfig &c, i
     return worst;
 }
 
-std::vector<float> weights_of(xf::Decoder *decoder, const xf_batch &pair, xf::AttentionKind which, int64_t layer) {
-    const auto kind = static_cast<int32_t>(which);
-    std::vector<float> weights(static_cast<size_t>(decoder->attention_shape(pair, kind, layer).count()), NAN);
-    decoder->attention(pair, kind, layer, weights.data());
-    return weights;
-}
-
 XF_TEST(attention_weights_reproduce_the_context) {
     const Ids src = {5, 9, 3, 7, 11, 4, 8, 1}, tgt = {8, 4, 11, 7, 1};
     const auto S = static_cast<int64_t>(src.size()), T = static_cast<int64_t>(tgt.size());
     on_each_device(2, [&](const auto &context, const DeviceName &name) {
         const double tolerance = name.bf16() ? 2e-2 : 1e-5;
         for (const char *window : {"0", "1", "3", "4"}) {
-            Settings settings = with(kReverser, {{"model.window", window}});
+            const Settings settings = with(kReverser, {{"model.window", window}});
             const auto model = make_model(context, settings);
             xf::Decoder decoder(model, options_of(settings));
             const Batch batch(Pairs{{src}, {tgt}});
@@ -74,7 +67,7 @@ XF_TEST(attention_weights_reproduce_the_context) {
             for (int64_t layer = 0; layer < 2; ++layer) {
                 const auto check_self = [&](xf::AttentionKind kind, const xf::AttentionActivations &acts, int64_t n) {
                     const auto qkv = numbers(stream, name.bf16(), acts.qkv, n * c.qkv_columns());
-                    const auto weights = weights_of(&decoder, batch.view(), kind, layer);
+                    const auto weights = attention_of(&decoder, batch, kind, layer);
                     CHECK_EQ(static_cast<int64_t>(weights.size()), c.H * n * n);
                     CHECK(difference(weights, c, n, n, qkv.data() + 2 * c.q_columns(), c.qkv_columns(),
                                      numbers(stream, name.bf16(), acts.context, n * c.v_columns())) < tolerance);
@@ -83,7 +76,7 @@ XF_TEST(attention_weights_reproduce_the_context) {
                 check_self(xf::AttentionKind::kDecoder, target.layers[layer].self, T);
                 const xf::AttentionActivations &cross = target.layers[layer].cross;
                 const auto kv = numbers(stream, name.bf16(), cross.kv, S * c.kv_columns());
-                const auto weights = weights_of(&decoder, batch.view(), xf::AttentionKind::kCross, layer);
+                const auto weights = attention_of(&decoder, batch, xf::AttentionKind::kCross, layer);
                 CHECK_EQ(static_cast<int64_t>(weights.size()), c.H * T * S);
                 CHECK(difference(weights, c, T, S, kv.data() + c.q_columns(), c.kv_columns(),
                                  numbers(stream, name.bf16(), cross.context, T * c.v_columns())) < tolerance);

@@ -33,17 +33,10 @@ std::vector<Ids> pick(const std::vector<Ids> &all, const std::vector<size_t> &or
     return picked;
 }
 
-// Each sentence in a separate call.
-Answers alone(const std::shared_ptr<const xf::Model> &model, const Settings &search, const std::vector<Ids> &sources) {
-    xf::Decoder decoder(model, options_of(search));
-    Answers answers;
-    for (const Ids &source : sources) answers.push_back(decode(&decoder, {source})[0]);
-    return answers;
-}
-
 void check_batches(const DeviceName &device, const Settings &search) {
     const std::vector<Ids> sources = sentences(count_for(device));
-    const Answers expected = alone(make_reverser(open_device(device, 2)), search, sources);
+    xf::Decoder single(make_reverser(open_device(device, 2)), options_of(search));
+    const Answers expected = decode_alone(&single, sources);
     size_t finished = 0;
     std::set<size_t> lengths;
     for (const auto &answers : expected) finished += answers[0].finished, lengths.insert(answers[0].ids.size());
@@ -52,9 +45,7 @@ void check_batches(const DeviceName &device, const Settings &search) {
     for (const int threads : threads_for(device)) {
         const auto model = make_reverser(open_device(device, threads));
         for (const char *batch : {"1", "7", "64"}) {
-            Settings settings = search;
-            settings.insert_or_assign("decode.batch_sentences", std::string(batch));
-            xf::Decoder decoder(model, options_of(settings));
+            xf::Decoder decoder(model, options_of(with(search, {{"decode.batch_sentences", batch}})));
             const std::vector<size_t> order = shuffled(sources.size(), static_cast<uint64_t>(threads));
             const Answers found = decode(&decoder, pick(sources, order));
             size_t wrong = 0;
@@ -67,14 +58,9 @@ void check_batches(const DeviceName &device, const Settings &search) {
     }
 }
 
-XF_TEST(beam_search_does_not_depend_on_the_batch) {
+XF_TEST(searches_do_not_depend_on_the_batch) {
     on_each_device(1, [](const auto &, const DeviceName &device) {
         check_batches(device, {{"decode.n_best", "3"}, {"decode.max_extra_tokens", "15"}});
-    });
-}
-
-XF_TEST(greedy_search_does_not_depend_on_the_batch) {
-    on_each_device(1, [](const auto &, const DeviceName &device) {
         check_batches(device, {{"decode.beam", "1"}, {"decode.max_extra_tokens", "15"}});
     });
 }

@@ -8,6 +8,22 @@ namespace {
 
 using namespace xf_test;
 
+// Runs body(t) on four threads. A body that returns false or throws fails the test.
+void on_four_threads(const std::function<bool(int)> &body) {
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&, t] {
+            try {
+                wrong += body(t) ? 0 : 1;
+            } catch (const std::exception &) {
+                ++wrong;
+            }
+        });
+    for (std::thread &thread : threads) thread.join();
+    CHECK_EQ(wrong.load(), 0);
+}
+
 XF_TEST(decoders_share_a_model) {
     on_each_device(3, [](const auto &context, const DeviceName &device) {
         const Pairs pairs = random_pairs(9, device.cuda() ? 10 : 20, 12, kReverserIds);
@@ -17,23 +33,12 @@ XF_TEST(decoders_share_a_model) {
         xf::Decoder lone(model, options);
         const Answers expected = decode(&lone, pairs.src);
         const std::vector<double> scores = score(&lone, pairs);
-        std::atomic<int> wrong{0};
-        std::vector<std::thread> threads;
-        for (int t = 0; t < 4; ++t)
-            threads.emplace_back([&] {
-                try {
-                    xf::Decoder decoder(model, options);
-                    for (int round = 0; round < rounds; ++round) {
-                        const Answers found = decode(&decoder, pairs.src);
-                        for (size_t i = 0; i < found.size(); ++i) wrong += same(found[i], expected[i]) ? 0 : 1;
-                        if (score(&decoder, pairs) != scores) ++wrong;
-                    }
-                } catch (const std::exception &) {
-                    ++wrong;
-                }
-            });
-        for (std::thread &thread : threads) thread.join();
-        CHECK_EQ(wrong.load(), 0);
+        on_four_threads([&](int) {
+            xf::Decoder decoder(model, options);
+            for (int round = 0; round < rounds; ++round)
+                if (!same(decode(&decoder, pairs.src), expected) || score(&decoder, pairs) != scores) return false;
+            return true;
+        });
     });
 }
 
@@ -41,18 +46,9 @@ XF_TEST(trainings_run_concurrently) {
     on_each_device(2, [](const auto &context, const DeviceName &name) {
         const int steps = name.cuda() ? 4 : 10;
         const std::vector<float> expected = train_reverser(context, steps, 8);
-        std::atomic<int> wrong{0};
-        std::vector<std::thread> threads;
-        for (int t = 0; t < 4; ++t)
-            threads.emplace_back([&, t] {
-                try {  // two share a context, two have separate ones
-                    if (train_reverser(t < 2 ? context : open_device(name, t), steps, 8) != expected) ++wrong;
-                } catch (const std::exception &) {
-                    ++wrong;
-                }
-            });
-        for (std::thread &thread : threads) thread.join();
-        CHECK_EQ(wrong.load(), 0);
+        // Two share a context, two have separate ones.
+        on_four_threads(
+            [&](int t) { return train_reverser(t < 2 ? context : open_device(name, t), steps, 8) == expected; });
     });
 }
 

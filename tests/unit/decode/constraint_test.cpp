@@ -10,10 +10,10 @@ namespace {
 
 using namespace xf_test;
 
-Answers decode(xf::Decoder *decoder, const std::vector<Ids> &sources, const xf::Constraint &constraint) {
+xf::DecodeRequest under(const xf::Constraint &constraint) {
     xf::DecodeRequest request;
     request.constraint = constraint;
-    return xf_test::decode(decoder, sources, request);
+    return request;
 }
 
 // A constraint that treats each hypothesis alone.
@@ -44,7 +44,7 @@ XF_TEST(the_best_allowed_hypothesis_is_found) {
     const std::vector<Ids> sources = {{5, 9, 3, 1}, {4, 6, 9, 1}, {12, 2, 1}};
     on_each_device(2, [&](const auto &context, const DeviceName &name) {
         xf::Decoder decoder(make_reverser(context), with({{"decode.beam", "8"}, {"decode.n_best", "8"}}));
-        const Answers answers = decode(&decoder, sources, kRising);
+        const Answers answers = decode(&decoder, sources, under(kRising));
         const std::vector<Ids> possible = {{4}, {6}, {9}, {4, 6}, {4, 9}, {6, 9}, {4, 6, 9}};
         for (size_t s = 0; s < sources.size(); ++s) {
             Pairs pairs;
@@ -80,7 +80,7 @@ XF_TEST(a_constraint_receives_the_sentence_and_the_remaining_length) {
             CHECK_EQ(partial.remaining, limit - static_cast<int64_t>(partial.ids.size()));
             allow_only(partial.remaining > 1 ? Ids{static_cast<int32_t>(s) + 3} : Ids{kEndToken}, partial);
         });
-        const Answers together = decode(&decoder, sources, own_id);
+        const Answers together = decode(&decoder, sources, under(own_id));
         for (size_t s = 0; s < sources.size(); ++s) {
             CHECK_EQ(together[s][0].finished, true);
             CHECK(together[s][0].ids == Ids(sources[s].size() + 1, static_cast<int32_t>(s) + 3));
@@ -98,7 +98,7 @@ XF_TEST(a_constraint_is_called_once_per_step_for_all_hypotheses) {
                                                               {"decode.min_tokens", "96"},
                                                               {"decode.max_extra_tokens", "2"}}));
             size_t steps = 0;
-            decode(&decoder, sources, [&](std::span<const xf::Partial> partials) {
+            decode(&decoder, sources, under([&](std::span<const xf::Partial> partials) {
                 std::map<int64_t, std::set<Ids>> found;
                 for (const xf::Partial &partial : partials) {
                     CHECK_EQ(partial.ids.size(), steps);
@@ -112,7 +112,7 @@ XF_TEST(a_constraint_is_called_once_per_step_for_all_hypotheses) {
                     CHECK_EQ(found[static_cast<int64_t>(s)].size(), ended ? 0 : live);
                 }
                 ++steps;
-            });
+            }));
             CHECK_EQ(steps, sources[0].size() + 2);
         }
     });
@@ -128,11 +128,9 @@ XF_TEST(constraints_do_not_affect_other_sentences) {
             source.push_back(kEndToken);
             sources.push_back(source);
         }
-        const Answers all = decode(&decoder, sources, kRising);
-        for (size_t i = 0; i < sources.size(); ++i) CHECK(same(decode(&decoder, {sources[i]}, kRising)[0], all[i]));
-        const Answers free = decode(&decoder, sources, nullptr);
-        const Answers everything = decode(&decoder, sources, [](std::span<const xf::Partial>) {});
-        for (size_t i = 0; i < sources.size(); ++i) CHECK(same(free[i], everything[i]));
+        const Answers all = decode(&decoder, sources, under(kRising));
+        CHECK(same(decode_alone(&decoder, sources, under(kRising)), all));
+        CHECK(same(decode(&decoder, sources), decode(&decoder, sources, under([](std::span<const xf::Partial>) {}))));
     });
 }
 
@@ -142,15 +140,15 @@ XF_TEST(without_allowed_tokens_the_hypothesis_is_unfinished) {
             xf::Decoder decoder(make_reverser(context), with({{"decode.beam", beam}}));
             const auto none =
                 each([](const xf::Partial &partial) { allow_only(partial.ids.size() < 2 ? Ids{7} : Ids{}, partial); });
-            const Answers answers = decode(&decoder, {{5, 9, 3, 1}}, none);
+            const Answers answers = decode(&decoder, {{5, 9, 3, 1}}, under(none));
             CHECK_EQ(answers[0].size(), size_t{1});
             CHECK_EQ(answers[0][0].finished, false);
             CHECK((answers[0][0].ids == Ids{7, 7}));
             CHECK(std::isinf(answers[0][0].log_probability));
             // An exception of a constraint is rethrown, and the decoder remains usable.
             const auto thrower = [](std::span<const xf::Partial>) { xf::fail(XF_ERROR_CALLBACK, "enough"); };
-            CHECK_FAILS(decode(&decoder, {{5, 9, 3, 1}}, thrower), XF_ERROR_CALLBACK);
-            CHECK_EQ(decode(&decoder, {{5, 9, 3, 1}}, nullptr)[0].size(), size_t{1});
+            CHECK_FAILS(decode(&decoder, {{5, 9, 3, 1}}, under(thrower)), XF_ERROR_CALLBACK);
+            CHECK_EQ(decode(&decoder, {{5, 9, 3, 1}})[0].size(), size_t{1});
         }
     });
 }
@@ -163,7 +161,7 @@ XF_TEST(a_forbidden_end_symbol_is_never_selected) {
             const auto never = each([](const xf::Partial &partial) { partial.allowed[0] &= ~(1u << kEndToken); });
             const Settings more = {{"decode.beam", beam}, {"decode.n_best", beam}, {"decode.max_extra_tokens", "3"}};
             xf::Decoder decoder(make_reverser(context), with(more));
-            const Answers answers = decode(&decoder, sources, never);
+            const Answers answers = decode(&decoder, sources, under(never));
             for (size_t s = 0; s < sources.size(); ++s) {
                 CHECK_EQ(answers[s].size(), size_t{1});  // unfinished, so only the best one is returned
                 const xf::Hypothesis &h = answers[s][0];

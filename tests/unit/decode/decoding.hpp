@@ -4,12 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
-#include <cstdlib>
-
 #include "decode/decoder.h"
-#include "nn/fixture.hpp"
-#include "train/trainer.h"
+#include "text/words/tokenizer.h"
+#include "train/training.hpp"
 
 namespace xf_test {
 
@@ -24,18 +21,11 @@ constexpr int64_t kReverserIds = 13;
 inline xf::Options with(const Settings &more) { return options_of(with(kReverser, more)); }
 
 // The parameters after `steps` steps with `pairs` pairs each.
-inline std::vector<float> train_reverser(const std::shared_ptr<xf::Context> &context, int steps, int64_t pairs) {
-    xf::Trainer trainer(make_model(context, kReverser), options_of(kReverser));
-    for (int i = 0; i < steps; ++i) {
-        const Batch batch(
-            reversal_pairs(static_cast<uint64_t>(100 + i), static_cast<size_t>(pairs), 1, 9, kReverserIds));
-        const xf_batch view = batch.view();
-        trainer.step(&view, 1);
-    }
-    std::vector<float> block(static_cast<size_t>(trainer.model()->table().total));
-    xf::Stream stream(context->device());
-    stream.download(block.data(), trainer.model()->params(), block.size() * sizeof(float));
-    return block;
+inline std::vector<float> train_reverser(const std::shared_ptr<xf::Context> &context, int steps, size_t pairs) {
+    const auto trainer = make_trainer(context, kReverser);
+    for (int i = 0; i < steps; ++i)
+        step(trainer.get(), {Batch(reversal_pairs(static_cast<uint64_t>(100 + i), pairs, 1, 9, kReverserIds))});
+    return params_of(*trainer);
 }
 
 // Trained once, on the best device; all devices use the same parameters.
@@ -148,20 +138,40 @@ inline std::vector<Request> random_requests(uint64_t seed, int count) {
 }
 
 // Host memory that fails allocation number `failing` of those that follow.
-struct FailingMemory {
+struct FailingMemory : HostMemory {
+    FailingMemory() : HostMemory([this](size_t) { return count++ != failing; }) {}
     std::atomic<int64_t> failing{-1}, count{0};
-
-    xf_host host() {
-        xf_host services = XF_HOST_INIT;
-        services.alloc_user = this;
-        services.alloc = [](void *user, size_t size, size_t alignment) -> void * {
-            auto *const memory = static_cast<FailingMemory *>(user);
-            if (memory->count++ == memory->failing) return nullptr;
-            return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-        };
-        services.free = [](void *, void *block, size_t) { std::free(block); };
-        return services;
-    }
 };
+
+inline bool same(const Answers &a, const Answers &b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto &x, const auto &y) { return same(x, y); });
+}
+
+// Each sentence decoded in a separate call.
+inline Answers decode_alone(xf::Decoder *decoder, const std::vector<Ids> &sources,
+                            const xf::DecodeRequest &request = {}) {
+    Answers answers;
+    for (const Ids &source : sources) answers.push_back(decode(decoder, {source}, request)[0]);
+    return answers;
+}
+
+inline std::vector<float> attention_of(xf::Decoder *decoder, const Batch &pair, xf::AttentionKind which,
+                                       int64_t layer) {
+    const auto kind = static_cast<int32_t>(which);
+    std::vector<float> weights(static_cast<size_t>(decoder->attention_shape(pair.view(), kind, layer).count()), NAN);
+    decoder->attention(pair.view(), kind, layer, weights.data());
+    return weights;
+}
+
+// A tokenizer of bytes.
+inline std::shared_ptr<const xf::Tokenizer> byte_tokenizer() {
+    xf::TokenizerOptions options;
+    options.vocab_size = 258;
+    bool given = false;
+    return xf::WordTokenizer::train(options, [&](std::string_view *line) {
+        *line = "some text";
+        return !std::exchange(given, true);
+    });
+}
 
 }  // namespace xf_test

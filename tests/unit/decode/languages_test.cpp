@@ -5,7 +5,6 @@
 
 #include "decode/translator.h"
 #include "decoding.hpp"
-#include "text/words/tokenizer.h"
 
 namespace {
 
@@ -15,23 +14,14 @@ constexpr int32_t kEnglish = 3, kGerman = 4;  // of the bytes 1 and 2
 
 // A tokenizer of bytes, two of which are used as language tokens.
 struct World {
-    std::shared_ptr<const xf::Tokenizer> tokenizer;
+    std::shared_ptr<const xf::Tokenizer> tokenizer = byte_tokenizer();
     std::shared_ptr<const xf::Model> model;
 
-    World(const char *source, const char *target) {
-        xf::TokenizerOptions options;
-        options.vocab_size = 258;
-        bool given = false;
-        tokenizer = xf::WordTokenizer::train(options, [&](std::string_view *line) {
-            *line = "some text";
-            return !std::exchange(given, true);
-        });
-        Settings settings = with(kTinyModel, {{"model.vocab_size", "258"},
-                                              {"model.languages", "English=3,German=4"},
-                                              {"model.source_language", source},
-                                              {"model.target_language", target}});
-        model = make_model(any_device(), settings);
-    }
+    World(const char *source, const char *target)
+        : model(make_model(any_device(), with(kTinyModel, {{"model.vocab_size", "258"},
+                                                           {"model.languages", "English=3,German=4"},
+                                                           {"model.source_language", source},
+                                                           {"model.target_language", target}}))) {}
 
     std::vector<xf::Hypothesis> translate(const char *text, const Settings &options, const char *prefix = nullptr) {
         xf::Decoder decoder(model, options_of(options));
@@ -116,12 +106,8 @@ XF_TEST(a_target_is_scored_after_its_language) {
     xf::Decoder untold(world.model, options_of(kSearch));
     CHECK(score(&untold, {{source}, {target}})[0] != found);
     CHECK(score(&untold, {{source}, {behind}}) == score(&decoder, {{source}, {behind}}));
-    constexpr auto kind = static_cast<int32_t>(xf::AttentionKind::kDecoder);
     const auto weights = [&](xf::Decoder *with, const Ids &said) {
-        const Batch pair({source}, {said});
-        std::vector<float> values(static_cast<size_t>(with->attention_shape(pair.view(), kind, 0).count()));
-        with->attention(pair.view(), kind, 0, values.data());
-        return values;
+        return attention_of(with, Batch({source}, {said}), xf::AttentionKind::kDecoder, 0);
     };
     CHECK(weights(&decoder, target) != weights(&untold, target));
     CHECK(weights(&decoder, behind) == weights(&untold, behind));
@@ -138,19 +124,16 @@ XF_TEST(unknown_and_missing_names_are_errors) {
     World world("before", "first");
     const auto translate = [&](const Settings &options) { return said([&] { world.translate("x", options); }); };
     CHECK_EQ(translate({{"text.source_language", "Englisch"}, {"text.target_language", "German"}}),
-             std::string("text.source_language is 'Englisch', which is not one of the model's 2 languages; the nearest "
-                         "is 'English'"));
-    CHECK_EQ(
-        translate({{"text.source_language", "English"}}),
-        std::string("text.target_language is not set, expected one of the model's 2 languages, such as 'English'"));
+             "text.source_language is 'Englisch', which is not one of the model's 2 languages; the nearest "
+             "is 'English'");
+    CHECK_EQ(translate({{"text.source_language", "English"}}),
+             "text.target_language is not set, expected one of the model's 2 languages, such as 'English'");
     World alone("none", "none");
-    CHECK_EQ(said([&] { alone.translate("x", {{"text.target_language", "German"}}); }), std::string("nothing"));
-    Settings plain = kTinyModel;
-    const auto model = make_model(any_device(), plain);
-    CHECK_EQ(said([&] {
-                 xf::Decoder(model, options_of({{"text.target_language", "German"}}));
-             }),
-             std::string("text.target_language is 'German', but the model has no languages"));
+    CHECK_EQ(said([&] { alone.translate("x", {{"text.target_language", "German"}}); }), "nothing");
+    const auto model = make_model(any_device(), kTinyModel);
+    const xf::Options german = options_of({{"text.target_language", "German"}});
+    CHECK_EQ(said([&] { xf::Decoder(model, german); }),
+             "text.target_language is 'German', but the model has no languages");
 }
 
 XF_TEST(invalid_lists_of_languages) {
@@ -159,15 +142,14 @@ XF_TEST(invalid_lists_of_languages) {
     };
     for (const char *list : {"a", "a=", "=3", "a=x", "a=3,", ",a=3", "a=-1", "a=3 ", "a=99999999999"})
         CHECK(refused({{"model.languages", list}}).starts_with("model.languages has '"));
-    CHECK_EQ(refused({{"model.languages", "a=3,b=4,a=5"}}), std::string("model.languages contains 'a' twice"));
-    CHECK_EQ(refused({{"model.languages", "a=19"}}),
-             std::string("model.languages has 'a=19', expected a token of at most 18"));
+    CHECK_EQ(refused({{"model.languages", "a=3,b=4,a=5"}}), "model.languages contains 'a' twice");
+    CHECK_EQ(refused({{"model.languages", "a=19"}}), "model.languages has 'a=19', expected a token of at most 18");
     CHECK_EQ(refused({{"model.target_language", "first"}}),
-             std::string("model.target_language is first, but model.languages is empty"));
+             "model.target_language is first, but model.languages is empty");
     CHECK(
         refused({{"model.languages", "a=3"}, {"model.source_language", "before"}, {"model.target_language", "source"}})
             .find("only one token can precede a source") != std::string::npos);
-    CHECK_EQ(refused({{"model.languages", "a=3,b=3,zh-Hans=18"}}), std::string("nothing"));
+    CHECK_EQ(refused({{"model.languages", "a=3,b=3,zh-Hans=18"}}), "nothing");
 }
 
 }  // namespace

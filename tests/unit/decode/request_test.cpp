@@ -120,8 +120,7 @@ XF_TEST(a_prefix_of_the_result_changes_no_bit) {
             prefixes.emplace_back(answer[0].ids.begin(),
                                   answer[0].ids.begin() + static_cast<std::ptrdiff_t>(answer[0].ids.size() / 2));
         const Prefixes given(prefixes);
-        const Answers found = decode(&decoder, sources, given.request());
-        for (size_t s = 0; s < sources.size(); ++s) CHECK(same(found[s], whole[s]));
+        CHECK(same(decode(&decoder, sources, given.request()), whole));
     });
 }
 
@@ -153,18 +152,15 @@ XF_TEST(options_of_a_call_replace_those_of_the_decoder) {
     const auto model = make_reverser(any_device());
     const std::vector<Ids> sources = sentences(20);
     xf::Decoder wide(model, with({{"decode.n_best", "3"}, {"decode.alpha", "1"}})),
-        narrow(model, with({{"decode.n_best", "1"}, {"decode.alpha", "1"}, {"decode.beam", "2"}}));
-    const Answers before = decode(&wide, sources), expected = decode(&narrow, sources);
+        small(model, with({{"decode.n_best", "1"}, {"decode.alpha", "1"}, {"decode.beam", "2"}}));
+    const Answers before = decode(&wide, sources), expected = decode(&small, sources);
     // Options that the call does not set remain: the length penalty.
     const xf::Options options = options_of({{"decode.beam", "2"}, {"decode.n_best", "1"}});
     xf::DecodeRequest request;
     request.options = &options;
-    const Answers found = decode(&wide, sources, request), after = decode(&wide, sources);
-    for (size_t s = 0; s < sources.size(); ++s) {
-        CHECK(same(found[s], expected[s]));
-        CHECK(same(before[s], after[s]));
-        CHECK_EQ(before[s].size(), size_t{3});
-    }
+    CHECK(same(decode(&wide, sources, request), expected));
+    CHECK(same(decode(&wide, sources), before));
+    for (const auto &hypotheses : before) CHECK_EQ(hypotheses.size(), size_t{3});
     const xf::Options wrong = options_of({{"decode.beam", "2"}});  // the decoder's n_best is 3
     request.options = &wrong;
     CHECK_FAILS(decode(&wide, sources, request), XF_ERROR_INVALID_ARGUMENT);
@@ -266,34 +262,10 @@ XF_TEST(a_passed_deadline_leaves_valid_hypotheses) {
     });
 }
 
-// The memory of a host that sleeps once when the library asks for a larger block than ever before.
-struct SlowMemory {
-    std::atomic<size_t> largest{0};
-    std::atomic<int64_t> milliseconds{0};
-    std::atomic<bool> slept{false};
-
-    xf_host host() {
-        xf_host services = XF_HOST_INIT;
-        services.alloc_user = this;
-        services.alloc = [](void *user, size_t size, size_t alignment) {
-            auto *const memory = static_cast<SlowMemory *>(user);
-            if (size > memory->largest) {
-                memory->largest = size;
-                const int64_t delay = memory->milliseconds.exchange(0);
-                std::this_thread::sleep_for(std::chrono::milliseconds(delay));
-                if (delay > 0) memory->slept = true;
-            }
-            return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-        };
-        services.free = [](void *, void *block, size_t) { std::free(block); };
-        return services;
-    }
-};
-
 // The longest sentence is decoded alone. The two others begin after it, and need more memory for the layers of the
 // encoder. They get it after the deadline.
 XF_TEST(a_deadline_in_the_encoder_fails_the_sentences_that_begin) {
-    Settings settings = with(kTinyModel, {{"model.max_length", "300"}});
+    const Settings settings = with(kTinyModel, {{"model.max_length", "300"}});
     const std::vector<Ids> sources = {Ids(250, kEndToken), Ids(300, kEndToken), {2, 99, 1}, Ids(240, kEndToken)};
     const Settings search = {{"decode.beam", "1"},
                              {"decode.batch_sentences", "2"},
@@ -302,19 +274,30 @@ XF_TEST(a_deadline_in_the_encoder_fails_the_sentences_that_begin) {
     on_each_device(2, [&](const auto &, const DeviceName &name) {
         // The memory of a GPU is not that of the host, and with bf16 other blocks are larger than the encoder needs.
         if (name.cuda() || name.bf16()) return;
-        SlowMemory memory;
+        std::atomic<size_t> largest{0};
+        std::atomic<int64_t> milliseconds{0};
+        std::atomic<bool> slept{false};
+        // Sleeps once when the library asks for a larger block than ever before.
+        HostMemory memory([&](size_t size) {
+            if (size <= largest) return true;
+            largest = size;
+            const int64_t delay = milliseconds.exchange(0);
+            std::this_thread::sleep_for(std::chrono::milliseconds(delay));
+            if (delay > 0) slept = true;
+            return true;
+        });
         const xf_host host = memory.host();
         const auto context = open_device(name, 2, &host);
         const auto model = make_model(context, settings);
         xf::Decoder decoder(model, options_of(search)), fresh(model, options_of(search));
         xf::DecodeRequest request;
         request.constraint = [&](std::span<const xf::Partial> partials) {
-            if (partials[0].sentence == 1 && partials[0].remaining == 1) memory.milliseconds = 400;
+            if (partials[0].sentence == 1 && partials[0].remaining == 1) milliseconds = 400;
         };
         const Batch batch(sources);
         const std::vector<xf::SentenceOutcome> found = decoder.decode(batch.view(), request, Deadline(400).call);
         CHECK_EQ(found[1].status, XF_OK);
-        if (found[1].hypotheses.at(0).complete) CHECK(memory.slept);  // a slow machine does not complete it
+        if (found[1].hypotheses.at(0).complete) CHECK(slept);  // a slow machine does not complete it
         CHECK_EQ(found[2].status, XF_ERROR_OUT_OF_RANGE);
         for (const size_t s : {0, 3}) {
             CHECK_EQ(found[s].status, XF_ERROR_DEADLINE);
@@ -322,8 +305,7 @@ XF_TEST(a_deadline_in_the_encoder_fails_the_sentences_that_begin) {
         }
         // The decoder remains usable.
         const std::vector<Ids> group = {sources[0], sources[3]};
-        const Answers expected = decode(&fresh, group), after = decode(&decoder, group);
-        for (size_t s = 0; s < group.size(); ++s) CHECK(same(after[s], expected[s]));
+        CHECK(same(decode(&decoder, group), decode(&fresh, group)));
     });
 }
 
@@ -342,8 +324,7 @@ XF_TEST(a_decoder_remains_usable_after_a_cancel) {
     const xf::Call call(context, params);
     context.cancel();
     CHECK_FAILS(decoder.decode(batch.view(), {}, call), XF_ERROR_CANCELLED);
-    const Answers after = decode(&decoder, sources);
-    for (size_t s = 0; s < sources.size(); ++s) CHECK(same(after[s], expected[s]));
+    CHECK(same(decode(&decoder, sources), expected));
 }
 
 }  // namespace

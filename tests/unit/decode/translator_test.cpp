@@ -4,40 +4,23 @@
 #include "decode/translator.h"
 
 #include "decoding.hpp"
-#include "text/words/tokenizer.h"
 
 namespace {
 
 using namespace xf_test;
 
-// A tokenizer of bytes and a model with its vocabulary.
-struct World {
-    std::shared_ptr<const xf::Tokenizer> tokenizer;
-    std::shared_ptr<const xf::Model> model;
+const std::shared_ptr<const xf::Tokenizer> kTokenizer = byte_tokenizer();
 
-    World() {
-        xf::TokenizerOptions options;
-        options.vocab_size = 258;
-        bool given = false;
-        tokenizer = xf::WordTokenizer::train(options,
-                                             [&](std::string_view *line) {
-                                                 *line = "some text";
-                                                 return !std::exchange(given, true);
-                                             },
-                                             {});
-        Settings settings = with(kTinyModel, {{"model.vocab_size", std::to_string(tokenizer->size())}});
-        model = make_model(any_device(), settings);
-    }
-};
-const World &world() {
-    static const World world;
-    return world;
+const std::shared_ptr<const xf::Model> &model() {
+    static const std::shared_ptr<const xf::Model> model =
+        make_model(any_device(), with(kTinyModel, {{"model.vocab_size", "258"}}));
+    return model;
 }
 
 std::vector<xf::SentenceOutcome> translate(const std::vector<const char *> &texts,
                                            const std::vector<const char *> &prefixes = {}) {
-    xf::Decoder decoder(world().model, options_of({{"decode.max_extra_tokens", "5"}}));
-    xf::Translator translator(*world().tokenizer, decoder);
+    xf::Decoder decoder(model(), options_of({{"decode.max_extra_tokens", "5"}}));
+    xf::Translator translator(*kTokenizer, decoder);
     return translator.translate({texts.data(), nullptr, texts.size()},
                                 {prefixes.empty() ? nullptr : prefixes.data(), nullptr, texts.size()}, {});
 }
@@ -48,20 +31,16 @@ XF_TEST(white_space_at_the_ends_is_removed) {
         {" ", ""},
         {"a", "a"},
         {"\t a b \r\n", "a b"},
-        {"\xC2\xA0\xE2\x80\x83"
-         "a\xE3\x80\x80",
-         "a"},                 // no-break, em, ideographic
-        {"\xE2\x80\x8B", ""},  // zero width
-        {"\xEF\xBB\xBF"
-         "a",
-         "a"},                                     // byte order mark
-        {"\xC2\x85\xE2\x80\xA8\xE2\x80\xA9", ""},  // next line, line and paragraph separators
-        {"\xC3\xA0 ", "\xC3\xA0"},                 // a letter whose last byte is that of a no-break space
-        {" \xA0", "\xA0"},                         // not UTF-8: remains, and is rejected later
+        {"\u00a0\u2003a\u3000", "a"},  // no-break, em, ideographic
+        {"\u200b", ""},                // zero width
+        {"\ufeffa", "a"},              // byte order mark
+        {"\u0085\u2028\u2029", ""},    // next line, line and paragraph separators
+        {"\u00e0 ", "\u00e0"},         // a letter whose last byte is that of a no-break space
+        {" \xA0", "\xA0"},             // not UTF-8: remains, and is rejected later
         {"\x85\n", "\x85"},
         {"a\xE2\x80", "a\xE2\x80"},
     };
-    for (const auto &[text, expected] : cases) CHECK_EQ(std::string(xf::trimmed(text)), std::string(expected));
+    for (const auto &[text, expected] : cases) CHECK_EQ(xf::trimmed(text), expected);
 }
 
 XF_TEST(white_space_around_a_text_is_ignored) {
@@ -110,8 +89,8 @@ XF_TEST(translations_begin_with_their_prefixes) {
 }
 
 XF_TEST(a_constraint_receives_the_index_of_the_text) {
-    xf::Decoder decoder(world().model, options_of({}));
-    xf::Translator translator(*world().tokenizer, decoder);
+    xf::Decoder decoder(model(), options_of({}));
+    xf::Translator translator(*kTokenizer, decoder);
     const char *const texts[] = {"one", " ", "\xFF", "two"};
     std::set<int64_t> seen;
     xf::DecodeRequest request;

@@ -94,6 +94,25 @@ inline std::shared_ptr<xf::Context> any_device(int threads = 2) {
         options_of({{"context.device", "cpu"}, {"context.threads", std::to_string(threads)}}), nullptr);
 }
 
+// The memory of a host. An allocation fails if accepts(size) returns false.
+class HostMemory {
+public:
+    explicit HostMemory(std::function<bool(size_t)> accepts) : accepts_(std::move(accepts)) {}
+    xf_host host() {
+        xf_host services = XF_HOST_INIT;
+        services.alloc_user = this;
+        services.alloc = [](void *user, size_t size, size_t alignment) -> void * {
+            if (!static_cast<HostMemory *>(user)->accepts_(size)) return nullptr;
+            return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+        };
+        services.free = [](void *, void *block, size_t) { std::free(block); };
+        return services;
+    }
+
+private:
+    std::function<bool(size_t)> accepts_;
+};
+
 // A tiny model, and the variants in which layers differ.
 inline const Settings kTinyModel = {
     {"model.encoder_layers", "1"},
