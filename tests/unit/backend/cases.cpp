@@ -218,7 +218,7 @@ void add_loss_and_top_k(Cases &list) {
     });
 }
 
-void add_narrow(Cases &list) {
+void add_low_precision(Cases &list) {
     for (uint32_t weights : {XF_WEIGHTS_BF16, XF_WEIGHTS_FP16, XF_WEIGHTS_INT8}) {
         for (int64_t M : {0, 1, 2, 3, 4, 5, 6, 7, 9, 13, 65})
             list.push_back({.op = "linear", .M = M, .N = 37, .K = 21, .flags = kBias, .weights = weights});
@@ -254,7 +254,7 @@ Cases make_cases() {
     add_activation(list);
     add_attention(list);
     add_loss_and_top_k(list);
-    add_narrow(list);
+    add_low_precision(list);
     for (int64_t N : {0, 1, 3, 17, 4095, 4097, 20000})
         list.insert(list.end(), {{.op = "adam", .N = N},
                                  {.op = "adam", .N = N, .flags = kDecay | kAverage},

@@ -38,6 +38,7 @@ enum : uint32_t {
     kRms = 1u << 22,       // add_norm: RMSNorm
     kNoBias = 1u << 23,    // add_norm: bias and diff_bias are NULL
     kExtremes = 1u << 24,  // linear: all numbers are 1 or -1, the largest of int8
+    kDistinct = 1u << 25,  // embed: row t has id t
 };
 
 struct Case {

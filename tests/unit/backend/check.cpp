@@ -95,7 +95,7 @@ void check_choice(const Problem &problem, const Words &found, Failures &failures
 
 // Exact bits of low-precision matrices as promised in plugin_abi.h: 16-bit types match the widened matrix on the same
 // backend; int8 in linear matches ref.
-void check_narrow(Opened &opened, const Tested &tested, const Words &found, Failures &failures) {
+void check_low_precision(Opened &opened, const Tested &tested, const Words &found, Failures &failures) {
     const Problem &problem = tested.problem;
     if (problem.c.weights == XF_WEIGHTS_NUM) return;
     std::string where;
@@ -125,6 +125,11 @@ float as_float(uint32_t word) {
     return value;
 }
 
+float value_of(const Problem &problem, const Words &words, const std::string &name, int64_t row, int64_t column) {
+    const auto b = static_cast<size_t>(problem.index(name));
+    return as_float(words[b][static_cast<size_t>(row * problem.buffers[b].ld + column)]);
+}
+
 Words reference(const Problem &problem) {
     Opened ref({xf_ref_backend(), "base"}, 1);
     const Result result = run(ref, problem);
@@ -147,11 +152,11 @@ const std::vector<Tested> &all_tested(bool bf16) {
         return made;
     };
     if (bf16) {
-        static const std::vector<Tested> narrow = make(kBf16);
-        return narrow;
+        static const std::vector<Tested> rounded = make(kBf16);
+        return rounded;
     }
-    static const std::vector<Tested> wide = make(0);
-    return wide;
+    static const std::vector<Tested> fp32 = make(0);
+    return fp32;
 }
 
 std::string difference(const Problem &problem, const Words &a, const Words &b) {
@@ -198,7 +203,7 @@ int check_parity(const Backend &backend) {
         for (size_t b = 0; b < tested.problem.buffers.size(); ++b)
             if (tested.problem.buffers[b].out && tested.problem.buffers[b].type != Type::kInt)
                 compare(tested.problem, b, tested.expected, result.words, failures);
-        check_narrow(opened, tested, result.words, failures);
+        check_low_precision(opened, tested, result.words, failures);
         if (tested.problem.name == "top_k") check_choice(tested.problem, result.words, failures);
     }
     return failures.count();
@@ -218,10 +223,10 @@ int check_copies(const Backend &backend) {
             const uint32_t edges[] = {0x3F808000u, 0x3F818000u, 0x7F800000u, 0xFF7FFFFFu, 0x00000001u, 0x80000000u};
             std::copy(std::begin(edges), std::end(edges), src.words.begin());
         }
-        q.call = [N](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-            const xf_to_bf16 args{.n = N, .src = a.f("params"), .dst = a.find("copy")};
-            return table.to_bf16(stream, &args, err);
-        };
+        q.call = calling(&xf_backend_v1::to_bf16, [N](const Args &a, xf_to_bf16 &args) {
+            args.n = N;
+            args.src = a.f("params"), args.dst = a.find("copy");
+        });
         for (const Problem *problem : {&p, &q})
             for (const int shift : {0, 1}) {
                 const Result result = run(opened, *problem, shift);

@@ -55,11 +55,11 @@ int check_workers(const Backend &backend);
 int check_instructions(const Backend &backend);
 // Same bits for a single row, among other rows, and at another position, for row-invariant operations.
 int check_rows(const Backend &backend);
-// The same for products with the shapes of a base model and every number of rows: check_sweep.cpp.
+// The same for products with the shapes of a base model and every number of rows.
 int check_sweep(const Backend &backend);
 // Compares dropout masks with Philox, forward and backward.
 int check_dropout(const Backend &backend);
-// Accuracy of GELU, swish, and their derivatives for large and small numbers: check_functions.cpp.
+// Accuracy of GELU, swish, and their derivatives for large and small numbers.
 int check_functions(const Backend &backend);
 // NaN and infinity: detected by sum_squares, confined to their row, passed by ReLU, minus infinity for top_k.
 int check_nan(const Backend &backend);
@@ -84,6 +84,9 @@ private:
 Words reference(const Problem &problem);
 
 float as_float(uint32_t word);
+
+// One number of a result.
+float value_of(const Problem &problem, const Words &words, const std::string &name, int64_t row, int64_t column);
 
 // The first buffer in which two results of one problem differ, or "".
 std::string difference(const Problem &problem, const Words &a, const Words &b);

@@ -31,11 +31,6 @@ double mask(const Case &c, uint32_t site, int64_t i) {
     return bits >= threshold ? 65536.0 / (65536.0 - threshold) : 0.0;
 }
 
-float found(const Problem &problem, const Result &result, const std::string &name, int64_t row, int64_t column) {
-    return as_float(result.words[static_cast<size_t>(problem.index(name))]
-                                [static_cast<size_t>(row * problem.at(name).ld + column)]);
-}
-
 // limit: 1e-5, or what two roundings to bf16 make.
 bool near(const Problem &p, double a, double b) {
     const double limit = p.c.has(kBf16) ? 1e-2 : 1e-5;
@@ -43,42 +38,21 @@ bool near(const Problem &p, double a, double b) {
 }
 
 void check_embed(Opened &opened, uint32_t flags, float rate, Failures &failures) {
-    const Case c{.op = "embed", .M = 29, .D = 37, .V = 41, .rate = rate, .flags = flags};
-    Problem p = make_problems(c, reference).problems[0];
+    // Each row of the table shows one token.
+    const Case c{.op = "embed", .M = 29, .D = 37, .V = 29, .rate = rate, .flags = flags | kDistinct};
+    const ProblemSet set = make_problems(c, reference);
+    Problem p = set.problems[0], q = set.problems[1];
     set_all(p, "weights", 2.0f / 3.0f);  // times the scale of 1.5: ones
     set_all(p, "positions", 0.0f);
-    const Result forward = run(opened, p);
-    // One group per token, so that each row of the table shows one token.
-    Case wide = c;
-    wide.V = c.M;
-    Problem q = make_problems(wide, reference).problems[1];
-    std::vector<int32_t> ids, starts = {0}, order;
-    for (int32_t t = 0; t < c.M; ++t) ids.push_back(t), order.push_back(t), starts.push_back(t + 1);
-    q.at("group_ids") = integers("group_ids", ids);
-    q.at("starts") = integers("starts", starts);
-    q.at("order") = integers("order", order);
     set_all(q, "diff_dst", 2.0f / 3.0f);
     set_all(q, "diff_weights", 0.0f);
-    q.at("diff_weights").writes.assign(static_cast<size_t>(c.M), Write::kYes);
-    const auto call = [&](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_embed_bwd args{.groups = c.M,
-                                .D = c.D,
-                                .group_ids = a.i("group_ids"),
-                                .starts = a.i("starts"),
-                                .order = a.i("order"),
-                                .diff_dst = a.f("diff_dst"),
-                                .scale = 1.5f,
-                                .diff_weights = a.f("diff_weights"),
-                                .dropout = dropout_of(c, a, 1)};
-        return table.embed_bwd(stream, &args, err);
-    };
-    q.call = call;
-    const Result backward = run(opened, q);
+    const Result forward = run(opened, p), backward = run(opened, q);
     for (int64_t t = 0; t < c.M; ++t)
         for (int64_t d = 0; d < c.D; ++d) {
             const double want = mask(c, 1, t * c.D + d);
-            if (!near(p, found(p, forward, "dst", t, d), want)) return failures.add(p, "the mask is not Philox's");
-            if (!near(q, found(q, backward, "diff_weights", t, d), want))
+            if (!near(p, value_of(p, forward.words, "dst", t, d), want))
+                return failures.add(p, "the mask is not Philox's");
+            if (!near(q, value_of(q, backward.words, "diff_weights", t, d), want))
                 return failures.add(q, "another mask than forward");
         }
 }
@@ -95,9 +69,10 @@ void check_add_norm(Opened &opened, uint32_t flags, float rate, Failures &failur
     for (int64_t m = 0; m < c.M; ++m)
         for (int64_t d = 0; d < c.D; ++d) {
             const double want = mask(c, 2, m * c.D + d);
-            if (!near(p, found(p, forward, "sum", m, d), want)) return failures.add(p, "the mask is not Philox's");
-            const double residual = found(q, backward, "diff_residual", m, d);
-            if (!near(q, found(q, backward, "diff_src", m, d), want * residual))
+            if (!near(p, value_of(p, forward.words, "sum", m, d), want))
+                return failures.add(p, "the mask is not Philox's");
+            const double residual = value_of(q, backward.words, "diff_residual", m, d);
+            if (!near(q, value_of(q, backward.words, "diff_src", m, d), want * residual))
                 return failures.add(q, "another mask than forward");
         }
 }
@@ -113,9 +88,10 @@ void check_activation(Opened &opened, uint32_t flags, float rate, Failures &fail
         for (int64_t m = 0; m < c.M; ++m)
             for (int64_t f = 0; f < c.N; ++f) {
                 const double want = mask(c, 3, m * c.N + f);
-                if (!near(p, found(p, forward, "dst", m, f), want)) return failures.add(p, "the mask is not Philox's");
-                if (!near(q, found(q, backward, "diff_src", m, f), want) ||
-                    (gated && !near(q, found(q, backward, "diff_src", m, c.N + f), want)))
+                if (!near(p, value_of(p, forward.words, "dst", m, f), want))
+                    return failures.add(p, "the mask is not Philox's");
+                if (!near(q, value_of(q, backward.words, "diff_src", m, f), want) ||
+                    (gated && !near(q, value_of(q, backward.words, "diff_src", m, c.N + f), want)))
                     return failures.add(q, "another mask than forward");
             }
     }
@@ -145,9 +121,9 @@ void check_attention(Opened &opened, uint32_t flags, float rate, Failures &failu
                 for (int64_t j = 0; j < length; ++j) {
                     const int64_t index = ((begin + i) * c.H + h) * drop_stride + j;
                     const double want = mask(c, 4, index) / static_cast<double>(length);
-                    if (!near(p, found(p, forward, "dst", begin + i, h * c.dv + j), want))
+                    if (!near(p, value_of(p, forward.words, "dst", begin + i, h * c.dv + j), want))
                         return failures.add(p, "the mask is not Philox's");
-                    if (!near(q, found(q, backward, "diff_v", begin + j, h * c.dv + i), want))
+                    if (!near(q, value_of(q, backward.words, "diff_v", begin + j, h * c.dv + i), want))
                         return failures.add(q, "another mask than forward");
                 }
     }

@@ -36,11 +36,10 @@ public:
         double sum = 0.0;
         for (const auto &[out, in] : set_.projections) {
             const Buffer &dst = problem_.at(out);
-            const std::vector<uint32_t> &values = words[static_cast<size_t>(problem_.index(out))];
             for (int64_t row = 0; row < dst.rows; ++row) {
                 if (dst.writes[static_cast<size_t>(row)] != Write::kYes) continue;
                 for (int64_t column = 0; column < dst.width; ++column)
-                    sum += weight(in, row, column) * as_float(values[static_cast<size_t>(row * dst.ld + column)]);
+                    sum += weight(in, row, column) * value_of(problem_, words, out, row, column);
             }
         }
         return sum;

@@ -117,8 +117,8 @@ int check_nan(const Backend &backend) {
             for (const size_t which : {size_t{0}, size_t{1}}) check_own_row(opened, linear, which, "src", failures);
         }
         for (const uint32_t weights : {XF_WEIGHTS_BF16, XF_WEIGHTS_FP16, XF_WEIGHTS_INT8}) {
-            const Case narrow{.op = "linear", .M = M, .N = 35, .K = 20, .flags = kBias | kRelu, .weights = weights};
-            if (!backend.bf16() && backend.serves(narrow)) check_own_row(opened, narrow, 0, "src", failures);
+            const Case rounded{.op = "linear", .M = M, .N = 35, .K = 20, .flags = kBias | kRelu, .weights = weights};
+            if (!backend.bf16() && backend.serves(rounded)) check_own_row(opened, rounded, 0, "src", failures);
         }
         check_own_row(opened, {.op = "add_norm", .M = M, .D = 19, .flags = backend.flags()}, 0, "residual", failures);
     }

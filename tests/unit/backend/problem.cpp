@@ -175,23 +175,23 @@ double product_of(const Problem &problem, int64_t m, int64_t n) {
     return static_cast<double>(static_cast<float>(sum) * ((a / 127.0f) * (b / 127.0f)));
 }
 
-Problem narrowed(const Problem &problem) {
-    Problem narrow = problem;
-    if (!problem.c.has(kBf16)) return narrow;
-    for (Buffer &buffer : narrow.buffers)
+Problem rounded(const Problem &problem) {
+    Problem result = problem;
+    if (!problem.c.has(kBf16)) return result;
+    for (Buffer &buffer : result.buffers)
         if (buffer.num && buffer.type == Type::kFloat)
             for (uint32_t &word : buffer.words) word = to_bf16(word);
-    return narrow;
+    return result;
 }
 
 ProblemSet make_problems(const Case &c, const Reference &wide, bool reversed) {
-    const Reference reference = [&](const Problem &problem) { return wide(narrowed(problem)); };
+    const Reference reference = [&](const Problem &problem) { return wide(rounded(problem)); };
     const auto builder = builders().find(c.op);
     XF_CHECK(builder != builders().end(), XF_ERROR_NOT_FOUND, "no operation \"%s\" in the case list", c.op.c_str());
     ProblemSet set = builder->second(c, reference, reversed);
     for (Problem &problem : set.problems) {
         problem.c = c;
-        problem = narrowed(problem);
+        problem = rounded(problem);
     }
     return set;
 }

@@ -62,6 +62,8 @@ struct Args {
     }
 };
 
+using OperationCall = std::function<int32_t(const xf_backend_v1 &, xf_stream *, const Args &, xf_error *)>;
+
 struct Problem {
     std::string name;
     Case c;
@@ -69,7 +71,7 @@ struct Problem {
     bool row_invariant = false;
     double flops = 0.0, bytes = 0.0;  // for the speed mode
     std::vector<Buffer> buffers = {};
-    std::function<int32_t(const xf_backend_v1 &, xf_stream *, const Args &, xf_error *)> call = {};
+    OperationCall call = {};
 
     int index(const std::string &buffer) const;  // -1: none
     Buffer &at(const std::string &buffer) { return buffers[static_cast<size_t>(index(buffer))]; }
@@ -112,6 +114,33 @@ private:
     std::vector<uint8_t> bytes_;
     std::vector<float> scales_;
 };
+
+template <class T>
+using Operation = int32_t (*xf_backend_v1::*)(xf_stream *, const T *, xf_error *);
+
+// The call of an operation with the arguments that set(a, args) stores in args, which are 0 before.
+template <class T, class Set>
+OperationCall calling(Operation<T> operation, Set set) {
+    return [=](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        T args{};
+        set(a, args);
+        return (table.*operation)(stream, &args, err);
+    };
+}
+
+// The same for an operation whose weights are a matrix of the case's type.
+template <class T, class Set>
+OperationCall calling_with_matrix(const Case &c, int64_t rows, int64_t columns, Operation<T> operation, Set set) {
+    return [=](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        const Matrix weights(c, table, stream, a.f("weights"), rows, columns);
+        if (weights.status() != XF_OK) return weights.status();
+        T args{};
+        args.weights = weights.data(), args.weights_type = c.weights, args.scales = weights.scales();
+        set(a, args);
+        return (table.*operation)(stream, &args, err);
+    };
+}
+
 // Rounds the numbers of a matrix to what the case's 16-bit type can hold.
 void round_matrix(const Case &c, Buffer *weights);
 // By the definition of plugin_abi.h, in double but where it asks for fp32: src[m] . weights[n] of a problem.
@@ -119,7 +148,7 @@ double product_of(const Problem &problem, int64_t m, int64_t n);
 
 // With every number of the stream's type rounded to bf16 where the case is one of a bf16 stream: what such a stream
 // can be given. As it is otherwise.
-Problem narrowed(const Problem &problem);
+Problem rounded(const Problem &problem);
 
 // Data are functions of (case, buffer, row, column). reversed: attention places its sentences in reverse order.
 ProblemSet make_problems(const Case &c, const Reference &reference, bool reversed = false);

@@ -68,30 +68,17 @@ struct Shape {
           B(static_cast<int64_t>(from.T.size())) {}
 
     xf_attention args(const Args &a) const {
-        return {.B = a.rows,
-                .H = c.H,
-                .dk = c.dk,
-                .dv = c.dv,
-                .max_q_len = q.longest(),
-                .max_k_len = k.longest(),
-                .q_begin = a.i("q_begin"),
-                .q_len = a.i("q_len"),
-                .k_begin = a.i("k_begin"),
-                .k_len = a.i("k_len"),
-                .q = a.f("q"),
-                .k = a.f("k"),
-                .v = a.f("v"),
-                .ld_q = c.H * c.dk + c.pad,
-                .ld_k = c.H * c.dk + c.pad,
-                .ld_v = c.H * c.dv + c.pad,
-                .scale = 1.0f / std::sqrt(static_cast<float>(c.dk)),
-                .causal = c.has(kCausal) ? 1u : 0u,
-                .window = c.window,
-                .drop_stride = (static_cast<int64_t>(k.longest()) + 7) / 8 * 8 + 8,
-                .dropout = dropout_of(c, a, 4),
-                .dst = a.f("dst"),
-                .ld_dst = c.H * c.dv + c.pad,
-                .lse = a.f("lse")};
+        xf_attention args{};
+        args.B = a.rows, args.H = c.H, args.dk = c.dk, args.dv = c.dv, args.max_q_len = q.longest(),
+        args.max_k_len = k.longest(), args.ld_q = c.H * c.dk + c.pad, args.ld_k = c.H * c.dk + c.pad,
+        args.ld_v = c.H * c.dv + c.pad, args.scale = 1.0f / std::sqrt(static_cast<float>(c.dk)),
+        args.causal = c.has(kCausal) ? 1u : 0u, args.window = c.window,
+        args.drop_stride = (static_cast<int64_t>(k.longest()) + 7) / 8 * 8 + 8, args.dropout = dropout_of(c, a, 4),
+        args.ld_dst = c.H * c.dv + c.pad;
+        args.q_begin = a.i("q_begin"), args.q_len = a.i("q_len"), args.k_begin = a.i("k_begin"),
+        args.k_len = a.i("k_len"), args.q = a.f("q"), args.k = a.f("k"), args.v = a.f("v"), args.dst = a.f("dst"),
+        args.lse = a.f("lse");
+        return args;
     }
 
     std::vector<Buffer> inputs() const {
@@ -124,10 +111,7 @@ Problem forward(const Shape &s) {
         p.buffers.push_back(lse);
     }
     p.flops = 2.0 * s.pairs();
-    p.call = [s](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_attention args = s.args(a);
-        return table.attention_fwd(stream, &args, err);
-    };
+    p.call = calling(&xf_backend_v1::attention_fwd, [s](const Args &a, xf_attention &args) { args = s.args(a); });
     return p;
 }
 
@@ -148,18 +132,12 @@ Problem backward(const Shape &shape, const Reference &reference) {
     // With one key ds = p (dp - sum p dp) is exactly 0 on paper and rounding noise in fact: hence the floor.
     p.at("diff_q").floor = p.at("diff_k").floor = 0.1;
     p.flops = 5.0 * s.pairs();
-    p.call = [s, wide_k, wide_v, pad](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_attention_bwd args{.fwd = s.args(a),
-                                    .diff_dst = a.f("diff_dst"),
-                                    .ld_diff_dst = wide_v + pad,
-                                    .diff_q = a.f("diff_q"),
-                                    .diff_k = a.f("diff_k"),
-                                    .diff_v = a.f("diff_v"),
-                                    .ld_diff_q = wide_k + pad,
-                                    .ld_diff_k = wide_k + pad,
-                                    .ld_diff_v = wide_v + pad};
-        return table.attention_bwd(stream, &args, err);
-    };
+    p.call = calling(&xf_backend_v1::attention_bwd, [s, wide_k, wide_v, pad](const Args &a, xf_attention_bwd &args) {
+        args.fwd = s.args(a), args.ld_diff_dst = wide_v + pad, args.ld_diff_q = wide_k + pad,
+        args.ld_diff_k = wide_k + pad, args.ld_diff_v = wide_v + pad;
+        args.diff_dst = a.f("diff_dst"), args.diff_q = a.f("diff_q"), args.diff_k = a.f("diff_k"),
+        args.diff_v = a.f("diff_v");
+    });
     return p;
 }
 
@@ -209,33 +187,15 @@ ProblemSet make_attention_step(const Case &c, const Reference &, bool) {
     }
     p.bytes = 4.0 * static_cast<double>(c.M * (c.t + 1) * (wide_k + wide_v));
     p.flops = p.bytes / 2.0;
-    p.call = [=](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_attention_step args{.rows = a.rows,
-                                     .H = c.H,
-                                     .dk = c.dk,
-                                     .dv = c.dv,
-                                     .max_step = c.t,
-                                     .steps = a.i("steps"),
-                                     .slot_of_row = a.i("slot_of_row"),
-                                     .cells = a.i("cells"),
-                                     .ld_cells = ld_cells,
-                                     .q = a.f("q"),
-                                     .k = a.f("k"),
-                                     .v = a.f("v"),
-                                     .ld_q = wide_k + c.pad,
-                                     .ld_k = wide_k + c.pad,
-                                     .ld_v = wide_v + c.pad,
-                                     .k_cache = a.f("k_cache"),
-                                     .v_cache = a.f("v_cache"),
-                                     .scale = 0.7f,
-                                     .window = c.window,
-                                     .dst = a.f("dst"),
-                                     .ld_dst = wide_v + c.pad};
-        return table.attention_step(stream, &args, err);
-    };
-    ProblemSet set;
-    set.problems = {p};
-    return set;
+    p.call = calling(&xf_backend_v1::attention_step, [=](const Args &a, xf_attention_step &args) {
+        args.rows = a.rows, args.H = c.H, args.dk = c.dk, args.dv = c.dv, args.max_step = c.t, args.ld_cells = ld_cells,
+        args.ld_q = wide_k + c.pad, args.ld_k = wide_k + c.pad, args.ld_v = wide_v + c.pad, args.scale = 0.7f,
+        args.window = c.window, args.ld_dst = wide_v + c.pad;
+        args.steps = a.i("steps"), args.slot_of_row = a.i("slot_of_row"), args.cells = a.i("cells"), args.q = a.f("q"),
+        args.k = a.f("k"), args.v = a.f("v"), args.k_cache = a.f("k_cache"), args.v_cache = a.f("v_cache"),
+        args.dst = a.f("dst");
+    });
+    return {.problems = {p}};
 }
 const Builder attention_step("attention_step", make_attention_step);
 

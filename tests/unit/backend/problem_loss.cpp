@@ -24,36 +24,19 @@ Problem loss_problem(const Case &c, const std::string &name, bool gradients) {
         if (c.has(kBias)) p.buffers.push_back(fp32(sum("diff_bias", 1, c.V, c.V)));
     }
     p.flops = (gradients ? 6.0 : 2.0) * static_cast<double>(c.M) * static_cast<double>(c.V) * static_cast<double>(c.D);
-    p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const Matrix weights(c, table, stream, a.f("weights"), c.V, c.D);
-        if (weights.status() != XF_OK) return weights.status();
-        const xf_loss args{.M = a.rows,
-                           .V = c.V,
-                           .D = c.D,
-                           .src = a.f("src"),
-                           .weights = weights.data(),
-                           .targets = a.i("targets"),
-                           .smoothing = c.smoothing,
-                           .uniform = c.has(kUniform) ? 1u : 0u,
-                           .loss = a.f("loss"),
-                           .nll = a.f("nll"),
-                           .diff_src = a.f("diff_src"),
-                           .diff_weights = a.f("diff_weights"),
-                           .weights_type = c.weights,
-                           .scales = weights.scales(),
-                           .bias = a.f("bias"),
-                           .diff_bias = a.f("diff_bias")};
-        return table.loss(stream, &args, err);
-    };
+    p.call = calling_with_matrix(c, c.V, c.D, &xf_backend_v1::loss, [c](const Args &a, xf_loss &args) {
+        args.M = a.rows, args.V = c.V, args.D = c.D, args.smoothing = c.smoothing,
+        args.uniform = c.has(kUniform) ? 1u : 0u;
+        args.src = a.f("src"), args.targets = a.i("targets"), args.loss = a.f("loss"), args.nll = a.f("nll"),
+        args.diff_src = a.f("diff_src"), args.diff_weights = a.f("diff_weights"), args.bias = a.f("bias"),
+        args.diff_bias = a.f("diff_bias");
+    });
     return p;
 }
 
 ProblemSet make_loss(const Case &c, const Reference &, bool) {
+    if (c.weights != XF_WEIGHTS_NUM) return {.problems = {loss_problem(c, "loss", false)}};
     ProblemSet set;
-    if (c.weights != XF_WEIGHTS_NUM) {
-        set.problems = {loss_problem(c, "loss", false)};
-        return set;
-    }
     set.problems = {loss_problem(c, "loss", false), loss_problem(c, "loss with gradients", true)};
     set.forward = "loss";
     set.projections = {{"loss", ""}};  // the gradient of the sum over rows
@@ -94,29 +77,14 @@ ProblemSet make_top_k(const Case &c, const Reference &, bool) {
             for (int64_t d = 0; d < c.D; ++d) p.at("src").set(row, d, 0x1p-30f * p.at("src").get(row, d));
     p.flops = 2.0 * static_cast<double>(c.M) * static_cast<double>(c.V) * static_cast<double>(c.D);
     p.bytes = 4.0 * static_cast<double>(c.V * c.D);
-    p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const Matrix weights(c, table, stream, a.f("weights"), c.V, c.D);
-        if (weights.status() != XF_OK) return weights.status();
-        const xf_top_k args{.rows = a.rows,
-                            .V = c.V,
-                            .D = c.D,
-                            .k = c.k,
-                            .src = a.f("src"),
-                            .weights = weights.data(),
-                            .banned_count = static_cast<int64_t>(c.banned.size()),
-                            .banned = a.i("banned"),
-                            .allowed = static_cast<const uint32_t *>(a.find("allowed")),
-                            .values = a.f("values"),
-                            .ids = a.i("ids"),
-                            .on_device = 0,
-                            .weights_type = c.weights,
-                            .scales = weights.scales(),
-                            .bias = a.f("bias")};
-        return table.top_k(stream, &args, err);
-    };
-    ProblemSet set;
-    set.problems = {p};
-    return set;
+    p.call = calling_with_matrix(c, c.V, c.D, &xf_backend_v1::top_k, [c](const Args &a, xf_top_k &args) {
+        args.rows = a.rows, args.V = c.V, args.D = c.D, args.k = c.k,
+        args.banned_count = static_cast<int64_t>(c.banned.size());
+        args.src = a.f("src"), args.banned = a.i("banned"),
+        args.allowed = static_cast<const uint32_t *>(a.find("allowed")), args.values = a.f("values"),
+        args.ids = a.i("ids"), args.bias = a.f("bias");
+    });
+    return {.problems = {p}};
 }
 const Builder top_k("top_k", make_top_k);
 

@@ -1,6 +1,8 @@
 // Problems of the operations that work row by row: embedding, residual and norm, Adam, the sum of squares.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <numeric>
+
 #include "backend/problem.h"
 
 namespace xf_test {
@@ -23,23 +25,10 @@ Problem embed_forward(const Case &c, const std::vector<int32_t> &ids, const std:
                  per_row(output("dst", c.M, c.D, c.D)), when()};
     round_matrix(c, &p.at("weights"));
     p.bytes = 12.0 * static_cast<double>(c.M * c.D);
-    p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const Matrix weights(c, table, stream, a.f("weights"), c.V, c.D);
-        if (weights.status() != XF_OK) return weights.status();
-        const xf_embed_fwd args{.rows = a.rows,
-                                .D = c.D,
-                                .ids = a.i("ids"),
-                                .pos = a.i("pos"),
-                                .weights = weights.data(),
-                                .positions = a.f("positions"),
-                                .scale = 1.5f,
-                                .dst = a.f("dst"),
-                                .dropout = dropout_of(c, a, 1),
-                                .weights_type = c.weights,
-                                .V = c.V,
-                                .scales = weights.scales()};
-        return table.embed_fwd(stream, &args, err);
-    };
+    p.call = calling_with_matrix(c, c.V, c.D, &xf_backend_v1::embed_fwd, [c](const Args &a, xf_embed_fwd &args) {
+        args.rows = a.rows, args.D = c.D, args.scale = 1.5f, args.dropout = dropout_of(c, a, 1), args.V = c.V;
+        args.ids = a.i("ids"), args.pos = a.i("pos"), args.positions = a.f("positions"), args.dst = a.f("dst");
+    });
     return p;
 }
 
@@ -67,18 +56,11 @@ Problem embed_backward(const Case &c, const std::string &name, const std::vector
     for (const int32_t id : group_ids) table_rows.writes[static_cast<size_t>(id)] = Write::kYes;
     const int64_t groups = static_cast<int64_t>(group_ids.size());
     p.bytes = 4.0 * static_cast<double>((c.M + 2 * groups) * c.D);
-    p.call = [c, groups, scale](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_embed_bwd args{.groups = groups,
-                                .D = c.D,
-                                .group_ids = a.i("group_ids"),
-                                .starts = a.i("starts"),
-                                .order = a.i("order"),
-                                .diff_dst = a.f("diff_dst"),
-                                .scale = scale,
-                                .diff_weights = a.f("diff_weights"),
-                                .dropout = dropout_of(c, a, 1)};
-        return table.embed_bwd(stream, &args, err);
-    };
+    p.call = calling(&xf_backend_v1::embed_bwd, [c, groups, scale](const Args &a, xf_embed_bwd &args) {
+        args.groups = groups, args.D = c.D, args.scale = scale, args.dropout = dropout_of(c, a, 1);
+        args.group_ids = a.i("group_ids"), args.starts = a.i("starts"), args.order = a.i("order"),
+        args.diff_dst = a.f("diff_dst"), args.diff_weights = a.f("diff_weights");
+    });
     return p;
 }
 
@@ -95,21 +77,12 @@ Problem norm_forward(const Case &c) {
         p.buffers.push_back(per_row(fp32(output("stats", c.M, 2, 2))));
     }
     p.bytes = 16.0 * static_cast<double>(c.M * c.D);
-    p.call = [c, sum_name](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_add_norm_fwd args{.M = a.rows,
-                                   .D = c.D,
-                                   .residual = a.f("residual"),
-                                   .src = a.f("src"),
-                                   .weights = a.f("weights"),
-                                   .bias = a.f("bias"),
-                                   .eps = 1e-6f,
-                                   .sum = a.f(sum_name.c_str()),
-                                   .dst = a.f("dst"),
-                                   .stats = a.f("stats"),
-                                   .dropout = dropout_of(c, a, 2),
-                                   .rms = c.has(kRms) ? 1u : 0u};
-        return table.add_norm_fwd(stream, &args, err);
-    };
+    p.call = calling(&xf_backend_v1::add_norm_fwd, [c, sum_name](const Args &a, xf_add_norm_fwd &args) {
+        args.M = a.rows, args.D = c.D, args.eps = 1e-6f, args.dropout = dropout_of(c, a, 2),
+        args.rms = c.has(kRms) ? 1u : 0u;
+        args.residual = a.f("residual"), args.src = a.f("src"), args.weights = a.f("weights"), args.bias = a.f("bias"),
+        args.sum = a.f(sum_name.c_str()), args.dst = a.f("dst"), args.stats = a.f("stats");
+    });
     return p;
 }
 
@@ -133,33 +106,22 @@ Problem norm_backward(const Case &c, const Reference &reference) {
     std::string name = c.has(kAliasFirst) ? "diff_dst" : c.has(kAliasSecond) ? "diff_sum" : "diff_residual";
     if (name == "diff_residual") p.buffers.push_back(output("diff_residual", c.M, c.D, c.D));
     p.bytes = 20.0 * static_cast<double>(c.M * c.D);
-    p.call = [c, name](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_add_norm_bwd args{.M = c.M,
-                                   .D = c.D,
-                                   .diff_dst = a.f("diff_dst"),
-                                   .diff_sum = a.f("diff_sum"),
-                                   .sum = a.f("sum"),
-                                   .stats = a.f("stats"),
-                                   .weights = a.f("weights"),
-                                   .diff_residual = a.f(name.c_str()),
-                                   .diff_src = a.f("diff_src"),
-                                   .diff_weights = a.f("diff_weights"),
-                                   .diff_bias = a.f("diff_bias"),
-                                   .diff_src_bias = a.f("diff_src_bias"),
-                                   .dropout = dropout_of(c, a, 2),
-                                   .rms = c.has(kRms) ? 1u : 0u};
-        return table.add_norm_bwd(stream, &args, err);
-    };
+    p.call = calling(&xf_backend_v1::add_norm_bwd, [c, name](const Args &a, xf_add_norm_bwd &args) {
+        args.M = c.M, args.D = c.D, args.dropout = dropout_of(c, a, 2), args.rms = c.has(kRms) ? 1u : 0u;
+        args.diff_dst = a.f("diff_dst"), args.diff_sum = a.f("diff_sum"), args.sum = a.f("sum"),
+        args.stats = a.f("stats"), args.weights = a.f("weights"), args.diff_residual = a.f(name.c_str()),
+        args.diff_src = a.f("diff_src"), args.diff_weights = a.f("diff_weights"), args.diff_bias = a.f("diff_bias"),
+        args.diff_src_bias = a.f("diff_src_bias");
+    });
     return p;
 }
 
 ProblemSet make_embed(const Case &c, const Reference &, bool) {
-    const std::vector<int32_t> ids = random_ids("ids", c.M, c.V), pos = random_ids("pos", c.M, kPositions);
+    std::vector<int32_t> ids = random_ids("ids", c.M, c.V);
+    const std::vector<int32_t> pos = random_ids("pos", c.M, kPositions);
+    if (c.has(kDistinct)) std::iota(ids.begin(), ids.end(), 0);
+    if (c.weights != XF_WEIGHTS_NUM) return {.problems = {embed_forward(c, ids, pos)}};
     ProblemSet set;
-    if (c.weights != XF_WEIGHTS_NUM) {
-        set.problems = {embed_forward(c, ids, pos)};
-        return set;
-    }
     set.problems = {embed_forward(c, ids, pos), embed_backward(c, "embed_bwd", ids, c.V, 1.5f),
                     embed_backward(c, "embed_bwd of positions", pos, kPositions, 1.0f)};
     set.forward = "embed_fwd";
@@ -187,27 +149,14 @@ ProblemSet make_adam(const Case &c, const Reference &, bool) {
     for (int64_t i = 0; i < c.N; ++i) p.at("v").set(0, i, p.at("v").get(0, i) * p.at("v").get(0, i));
     if (c.has(kAverage)) p.buffers.push_back(fp32(sum("ema", 1, c.N, c.N)));
     p.bytes = (c.has(kAverage) ? 40.0 : 32.0) * static_cast<double>(c.N);
-    p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_adam args{.n = c.N,
-                           .params = a.f("params"),
-                           .grads = a.f("grads"),
-                           .m = a.f("m"),
-                           .v = a.f("v"),
-                           .params_bf16 = a.find("copy"),
-                           .ema = c.has(kAverage) ? a.f("ema") : nullptr,
-                           .alpha = 0.01f,
-                           .beta1 = 0.9f,
-                           .beta2 = 0.98f,
-                           .eps_hat = 1e-9f,
-                           .grad_scale = 0.25f,
-                           .decay = c.has(kDecay) ? 0.03f : 0.0f,
-                           .ema_rate = c.has(kAverage) ? 0.05f : 0.0f,
-                           .gate = nullptr};
-        return table.adam(stream, &args, err);
-    };
-    ProblemSet set;
-    set.problems = {p};
-    return set;
+    p.call = calling(&xf_backend_v1::adam, [c](const Args &a, xf_adam &args) {
+        args.n = c.N, args.ema = c.has(kAverage) ? a.f("ema") : nullptr, args.alpha = 0.01f, args.beta1 = 0.9f,
+        args.beta2 = 0.98f, args.eps_hat = 1e-9f, args.grad_scale = 0.25f, args.decay = c.has(kDecay) ? 0.03f : 0.0f,
+        args.ema_rate = c.has(kAverage) ? 0.05f : 0.0f;
+        args.params = a.f("params"), args.grads = a.f("grads"), args.m = a.f("m"), args.v = a.f("v"),
+        args.params_bf16 = a.find("copy");
+    });
+    return {.problems = {p}};
 }
 const Builder adam("adam", make_adam);
 
@@ -217,13 +166,11 @@ ProblemSet make_sum_squares(const Case &c, const Reference &, bool) {
     p.at("dst").host = true;
     p.at("dst").type = Type::kDouble;
     p.bytes = 4.0 * static_cast<double>(c.N);
-    p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_sum_squares args{.n = c.N, .src = a.f("src"), .dst = static_cast<double *>(a.find("dst"))};
-        return table.sum_squares(stream, &args, err);
-    };
-    ProblemSet set;
-    set.problems = {p};
-    return set;
+    p.call = calling(&xf_backend_v1::sum_squares, [c](const Args &a, xf_sum_squares &args) {
+        args.n = c.N;
+        args.src = a.f("src"), args.dst = static_cast<double *>(a.find("dst"));
+    });
+    return {.problems = {p}};
 }
 const Builder sum_squares("sum_squares", make_sum_squares);
 

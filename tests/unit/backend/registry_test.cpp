@@ -9,44 +9,55 @@
 
 #include "backend/context.h"
 #include "backend/graph_cache.h"
-#include "support/test.hpp"
+#include "nn/fixture.hpp"
+#include "support/temp_folder.hpp"
 #include "xformer/config.h"
 #include "xformer/context.h"
 
 namespace {
 
 namespace fs = std::filesystem;
-using Settings = std::map<std::string, std::string>;
+using xf_test::options_of;
+using xf_test::Settings;
+using xf_test::TempFolder;
 
-xf::Options options_of(const Settings &settings) {
-    xf::Options options;
-    for (const auto &[key, value] : settings) options.set(key, value);
-    return options;
-}
+// Sets an environment variable until the destructor runs.
+class Variable {
+public:
+    Variable(const char *name, const std::string &value) : name_(name) {
+        if (const char *before = getenv(name)) before_ = before;
+        setenv(name, value.c_str(), 1);
+    }
+    ~Variable() {
+        if (before_)
+            setenv(name_, before_->c_str(), 1);
+        else
+            unsetenv(name_);
+    }
+    Variable(const Variable &) = delete;
+    Variable &operator=(const Variable &) = delete;
+
+private:
+    const char *name_;
+    std::optional<std::string> before_;
+};
 
 // Installs the test plugin under several names in a folder that is searched first, until the destructor runs.
 class MadeUp {
 public:
     MadeUp(const std::vector<std::string> &names, const char *kind, const char *opens,
-           xf_status status = XF_ERROR_NO_MEMORY) {
-        std::string pattern = (fs::temp_directory_path() / "xf-made-up-XXXXXX").string();
-        folder_ = ::mkdtemp(pattern.data());
+           xf_status status = XF_ERROR_NO_MEMORY)
+        : kind_("XF_TEST_KIND", kind),
+          status_("XF_TEST_STATUS", std::to_string(status)),
+          opens_("XF_TEST_OPENS", opens != nullptr ? opens : "-1") {
         for (const std::string &name : names)
             fs::copy_file(std::string(XF_TEST_FOLDER) + "/libxformer_cuda.so", file(name));
-        setenv("XF_TEST_KIND", kind, 1);
-        setenv("XF_TEST_STATUS", std::to_string(status).c_str(), 1);
-        if (opens != nullptr) setenv("XF_TEST_OPENS", opens, 1);
     }
-    ~MadeUp() {
-        for (const char *name : {"XF_TEST_KIND", "XF_TEST_STATUS", "XF_TEST_OPENS", "XF_TEST_REFUSAL"}) unsetenv(name);
-        std::error_code ignored;
-        fs::remove_all(folder_, ignored);
-    }
-    std::string file(const std::string &name) const { return (folder_ / ("libxformer_" + name + ".so")).string(); }
+    std::string file(const std::string &name) const { return folder_ / ("libxformer_" + name + ".so"); }
     Settings device(const std::string &name) const {
-        return {{"context.device", name}, {"context.backend_path", ":/nowhere:" + folder_.string()}};
+        return {{"context.device", name}, {"context.backend_path", ":/nowhere:" + folder_.path()}};
     }
-    std::string folder() const { return folder_.string(); }
+    std::string folder() const { return folder_.path(); }
     // Plugins are never unloaded, so the memory map of the process shows whether one was loaded.
     bool opened(const std::string &name) const {
         std::ifstream maps("/proc/self/maps");
@@ -56,7 +67,8 @@ public:
     }
 
 private:
-    fs::path folder_;
+    const TempFolder folder_;
+    const Variable kind_, status_, opens_;
 };
 
 // The log of a context. Each line begins with the number of its level.
@@ -194,7 +206,7 @@ XF_TEST(an_unsupported_instruction_set_is_an_error) {
 
 XF_TEST(a_plugin_of_another_version_is_reported) {
     const MadeUp plugin({"cuda"}, "cuda", nullptr);
-    setenv("XF_TEST_REFUSAL", "1", 1);
+    const Variable refusal_of("XF_TEST_REFUSAL", "1");
     CHECK_FAILS(xf::Context(options_of(plugin.device("cuda")), nullptr), XF_ERROR_VERSION);
     Heard heard;
     const xf::Context context(options_of(plugin.device("auto")), &heard.host);
@@ -241,18 +253,16 @@ XF_TEST(failed_calls_are_repeated_before_they_are_recorded) {
 
 // The order of the folders, with files that are never loaded.
 XF_TEST(named_folders_precede_the_library_folder) {
-    std::string option = (fs::temp_directory_path() / "xf-order-XXXXXX").string(), variable = option;
+    const TempFolder option, variable;
     const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
     const bool made = fs::create_directory(own / "xformer");
-    const std::vector<fs::path> folders = {::mkdtemp(option.data()), ::mkdtemp(variable.data()), own / "xformer", own};
-    const char *before = getenv("XF_BACKEND_PATH");
-    const std::string kept = before != nullptr ? before : "";
-    setenv("XF_BACKEND_PATH", ("relative:" + variable).c_str(), 1);
+    const Variable path("XF_BACKEND_PATH", "relative:" + variable.path());
     // A name that no other test uses, because all tests share the folder of the program.
     const std::string name = "order" + std::to_string(getpid()), file = "libxformer_" + name + ".so";
+    const std::vector<fs::path> folders = {option.path(), variable.path(), own / "xformer", own};
     for (const fs::path &folder : folders) std::ofstream(folder / file) << "\n";
     for (const fs::path &folder : folders) {
-        xf::Registry registry(option);
+        xf::Registry registry(option.path());
         const xf::Registry::Wanted wanted = registry.want("cpu:" + name);
         CHECK_EQ(wanted.entries.size(), size_t{1});
         if (!wanted.entries.empty()) {
@@ -261,11 +271,6 @@ XF_TEST(named_folders_precede_the_library_folder) {
         }
         fs::remove(folder / file);
     }
-    if (before != nullptr)
-        setenv("XF_BACKEND_PATH", kept.c_str(), 1);
-    else
-        unsetenv("XF_BACKEND_PATH");
-    for (const fs::path &folder : {folders[0], folders[1]}) fs::remove(folder);
     std::error_code ignored;
     if (made) fs::remove(own / "xformer", ignored);
 }
@@ -273,15 +278,13 @@ XF_TEST(named_folders_precede_the_library_folder) {
 // A plugin that only the environment names, or that is beside the program, is neither listed nor opened with "given".
 XF_TEST(backend_search_given_uses_no_other_folder) {
     const MadeUp plugin({"openblas"}, "cpu", "0");
-    const char *before = getenv("XF_BACKEND_PATH");
-    const std::string kept = before != nullptr ? before : "";
-    setenv("XF_BACKEND_PATH", plugin.folder().c_str(), 1);
+    const Variable path("XF_BACKEND_PATH", plugin.folder());
     const auto path_in = [](const xf::Context &context) { return entry_of(context.registry(), "openblas")->path; };
     {
-        const xf::Context context(options_of({{"context.device", "cpu"}, {"context.backend_search", "given"}}),
-                                  nullptr);
-        CHECK_EQ(context.active().name, std::string("ref"));
-        CHECK_EQ(path_in(context), std::string());
+        const Settings given = {{"context.device", "cpu"}, {"context.backend_search", "given"}};
+        const xf::Context context(options_of(given), nullptr);
+        CHECK_EQ(context.active().name, "ref");
+        CHECK_EQ(path_in(context), "");
         CHECK_EQ(entry_of(context.registry(), "openblas")->state, XF_BACKEND_ABSENT);
         CHECK(!plugin.opened("openblas"));
     }
@@ -301,10 +304,6 @@ XF_TEST(backend_search_given_uses_no_other_folder) {
         const xf::Context context(options_of(given), nullptr);
         CHECK_EQ(path_in(context), plugin.file("openblas"));
     }
-    if (before != nullptr)
-        setenv("XF_BACKEND_PATH", kept.c_str(), 1);
-    else
-        unsetenv("XF_BACKEND_PATH");
 }
 
 XF_TEST(an_unknown_device_lists_the_existing_devices) {
@@ -340,15 +339,12 @@ XF_TEST(the_budget_is_named_when_it_is_the_reason) {
 // A program may load the library by a relative name and then change its current folder.
 XF_TEST(a_library_loaded_by_a_relative_name_finds_its_plugins) {
     const fs::path before = fs::current_path();
-    std::string name = (fs::temp_directory_path() / "xf-registry-XXXXXX").string();
-    const fs::path folder = ::mkdtemp(name.data());
-    fs::create_directories(folder / "lib");
-    fs::create_directories(folder / "empty");
-    fs::copy_file(XF_TEST_LIBRARY, folder / "lib/libxformer_copy.so");
+    const TempFolder folder;
+    fs::copy_file(XF_TEST_LIBRARY, folder.folder("lib") + "/libxformer_copy.so");
     fs::copy_file(XF_TEST_PLUGIN, folder / "lib/libxformer_openblas.so");
-    fs::current_path(folder);
+    fs::current_path(folder.path());
     void *library = dlopen("lib/libxformer_copy.so", RTLD_NOW | RTLD_LOCAL);
-    fs::current_path(folder / "empty");
+    fs::current_path(folder.folder("empty"));
     CHECK(library != nullptr);
     if (library != nullptr) {
         const auto function = [library](auto *type, const char *symbol) {
@@ -366,8 +362,6 @@ XF_TEST(a_library_loaded_by_a_relative_name_finds_its_plugins) {
         function(&xf_config_free, "xf_config_free")(config);
     }
     fs::current_path(before);
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
 }
 #endif
 

@@ -19,32 +19,17 @@ namespace xf_test {
 namespace {
 
 Case parse(const std::string &line) {
+    static const std::map<std::string, int64_t Case::*> kSizes = {
+        {"M", &Case::M}, {"N", &Case::N}, {"K", &Case::K},   {"D", &Case::D},   {"V", &Case::V},
+        {"H", &Case::H}, {"t", &Case::t}, {"dk", &Case::dk}, {"dv", &Case::dv}, {"k", &Case::k}};
     std::istringstream in(line);
     Case c;
     in >> c.op;
     for (std::string word; in >> word;) {
         const std::string letter = word.substr(0, word.find('=')), text = word.substr(word.find('=') + 1);
         const int64_t value = std::atoll(text.c_str());
-        if (letter == "M")
-            c.M = value;
-        else if (letter == "N")
-            c.N = value;
-        else if (letter == "K")
-            c.K = value;
-        else if (letter == "D")
-            c.D = value;
-        else if (letter == "V")
-            c.V = value;
-        else if (letter == "H")
-            c.H = value;
-        else if (letter == "dk")
-            c.dk = value;
-        else if (letter == "dv")
-            c.dv = value;
-        else if (letter == "t")
-            c.t = value;
-        else if (letter == "k")
-            c.k = value;
+        if (const auto size = kSizes.find(letter); size != kSizes.end())
+            c.*size->second = value;
         else if (letter == "flags")
             c.flags = static_cast<uint32_t>(std::strtoul(text.c_str(), nullptr, 16));
         else if (letter == "rate")
