@@ -73,6 +73,19 @@ bool out_of_memory(F &&body) {
     return false;
 }
 
+// Texts in place of a part of a valid text, each of which makes it invalid.
+struct Changes {
+    const char *from;
+    std::vector<const char *> to;
+};
+
+// Replaces the first occurrence of `from`.
+inline std::string replaced(std::string text, std::string_view from, std::string_view to) {
+    const size_t at = text.find(from);
+    if (at == std::string::npos) xf::fail(XF_ERROR_INTERNAL, "no '%s' in the text", std::string(from).c_str());
+    return text.replace(at, from.size(), to);
+}
+
 inline void check_fails(const CallOutcome &found, xf_status status, std::string_view part, const char *text,
                         const char *file, int line) {
     if (found.status == XF_OK) return record(file, line, std::string(text) + ": did not fail");

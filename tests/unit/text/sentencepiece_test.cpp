@@ -7,6 +7,7 @@
 #include "core/failing_new.hpp"
 #include "support/test.hpp"
 #include "text/json/sentencepiece.h"
+#include "text/json/words.h"
 #include "text_support.hpp"
 
 using namespace xf;
@@ -197,11 +198,13 @@ XF_TEST(a_kept_scratch_means_no_allocation) {
     }
 }
 
+// Reading, encoding, and writing with failing allocations: always std::bad_alloc, never a crash, also for a tokenizer
+// of words.
 XF_TEST(a_failed_allocation_keeps_the_ids) {
-    for (const char *name : {"unigram.json", "bpe.json"}) {
-        const std::string json = model_file(name);
+    for (const std::string &json :
+         {model_file("unigram.json"), model_file("bpe.json"), train(low_corpus())->serialize()}) {
         std::shared_ptr<const Tokenizer> tokenizer;
-        fail_each_new([&] {
+        const int reading = fail_each_new([&] {
             const bool failed = out_of_memory([&] { tokenizer = Tokenizer::parse(json); });
             CHECK_EQ(failed, new_plan.failed);
         });
@@ -210,7 +213,24 @@ XF_TEST(a_failed_allocation_keeps_the_ids) {
             const bool failed = out_of_memory([&] { tokenizer->encode("the quick \xE2\x98\x83 brown fox", &ids); });
             CHECK(failed == ids.empty());
         });
+        std::string written;
+        const int writing = fail_each_new([&] {
+            const bool failed = out_of_memory([&] { written = tokenizer->serialize(); });
+            CHECK_EQ(failed, new_plan.failed);
+        });
+        CHECK(written == json && reading > 5 && writing > 5);
     }
+}
+
+// RapidJSON must use operator new, because it does not check the result of malloc.
+XF_TEST(the_parser_takes_its_memory_from_operator_new) {
+    const std::string json = "{\"" + std::string(size_t{4} << 20, 'k') + "\":1}";
+    TokenizerOptions options;
+    WordTable table;
+    new_plan.too_large = size_t{1} << 20;
+    const bool failed = out_of_memory([&] { outcome_of([&] { read_tokenizer_json(json, &options, &table); }); });
+    new_plan = {};
+    CHECK(failed);
 }
 
 XF_TEST(many_threads_share_one) {

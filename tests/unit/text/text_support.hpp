@@ -153,19 +153,6 @@ inline std::shared_ptr<const xf::Tokenizer> model(const std::string &name) {
 }
 #endif
 
-// Replacements of a part of a file, each of which makes it corrupt.
-struct Changes {
-    const char *from;
-    std::vector<const char *> to;
-};
-
-// Replaces the first occurrence of `from`, which must exist.
-inline std::string replaced(std::string text, const std::string &from, const std::string &to) {
-    const size_t at = text.find(from);
-    CHECK(at != std::string::npos);
-    return text.replace(at, from.size(), to);
-}
-
 // Checks that a file that is truncated anywhere, or extended, is rejected.
 inline void check_cut_or_longer_is_refused(const std::string &json) {
     for (size_t size = 0; size < json.size(); ++size)
