@@ -45,13 +45,12 @@ void joined_letters(const TextKey &place, std::string_view text, std::vector<int
 struct World {
     std::shared_ptr<const Corpus> corpus = xf_test::corpus_of(many_pairs(600));
     std::shared_ptr<Heap> heap = std::make_shared<Heap>(Allocator{}, 0);
-    BatcherOptions options = [] {
-        BatcherOptions o;
-        o.batch_tokens = 300;
-        o.sampling = 0.5;
-        return o;
-    }();
+    BatcherOptions options;
 
+    World() {
+        options.batch_tokens = 300;
+        options.sampling = 0.5;
+    }
     std::unique_ptr<Batcher> batcher(ThreadPool *pool, const Encode &encode = joined_letters) const {
         const Encoders encoders{pool, std::vector<Encode>(static_cast<size_t>(pool->workers()), encode)};
         return Batcher::create(corpus, encoders, options, heap, {}, Call());

@@ -1,5 +1,5 @@
 // Compares BLEU and chrF with the results of sacreBLEU in cases.tsv (format: make_cases.py), and tests signatures,
-// empty corpora, and invalid UTF-8.
+// empty corpora, invalid UTF-8, and the 13a tokenizer, rule by rule.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
@@ -7,30 +7,23 @@
 #include <charconv>
 
 #include "eval/bleu.h"
+#include "eval/characters.h"
 #include "eval/chrf.h"
 
 namespace {
 
 std::vector<std::string> split_tabs(const std::string &line) {
-    std::vector<std::string> fields(1);
-    for (char c : line) {
-        if (c == '\t')
-            fields.emplace_back();
-        else
-            fields.back() += c;
-    }
+    std::vector<std::string> fields;
+    std::istringstream in(line + '\t');
+    for (std::string field; std::getline(in, field, '\t');) fields.push_back(field);
     return fields;
 }
 
 std::string unescape(const std::string &text) {
     std::string out;
     for (size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '\\') {
-            out += text[i];
-            continue;
-        }
-        const char c = text[++i];
-        out += c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : '\\';
+        const char c = text[i] == '\\' ? text[++i] : '\0';
+        out += c == '\0' ? text[i] : c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : '\\';
     }
     return out;
 }
@@ -59,6 +52,16 @@ void check_bleu(const std::string &name, const xf::Bleu &bleu, const std::vector
     CHECK_EQ(found.size() + 1, expected.size());
     for (size_t i = 0; i < found.size() && i + 1 < expected.size(); ++i)
         check_number(name + " " + expected[0] + " number " + std::to_string(i), found[i], expected[i + 1]);
+}
+
+std::string tokens(std::string_view text) {
+    const std::string tokenized = xf::tokenize_13a(text);
+    std::string joined;
+    for (std::string_view word : xf::split_words(tokenized)) {
+        if (!joined.empty()) joined += ' ';
+        joined += word;
+    }
+    return joined;
 }
 
 }  // namespace
@@ -137,4 +140,50 @@ XF_TEST(very_many_words_in_a_segment) {
     xf::Chrf chrf;
     chrf.add(text, "a");
     CHECK(chrf.score() > 0 && chrf.score() < 100);
+}
+
+XF_TEST(punctuation_is_a_separate_word) {
+    CHECK_EQ(tokens("(a) [b]{c}"), "( a ) [ b ] { c }");
+    CHECK_EQ(tokens("don't and/or"), "don't and / or");
+    CHECK_EQ(tokens("100%*2+1=?"), "100 % * 2 + 1 = ?");
+}
+
+XF_TEST(every_ascii_character_has_its_rule) {
+    const std::string alone = "!\"#$%&()*+/:;<=>?@[\\]^_`{|}~.,", blanks = "\t\n\v\f\r\x1c\x1d\x1e\x1f ";
+    for (int code = 0; code < 128; ++code) {
+        const auto c = static_cast<char>(code);
+        std::string expected = {'x', c, 'y'};
+        if (alone.find(c) != std::string::npos) expected = {'x', ' ', c, ' ', 'y'};
+        if (blanks.find(c) != std::string::npos) expected = "x y";
+        CHECK_EQ(tokens(std::string{'x', c, 'y'}), expected);
+    }
+}
+
+XF_TEST(periods_and_commas_stay_within_numbers) {
+    CHECK_EQ(tokens("1,000.50"), "1,000.50");
+    CHECK_EQ(tokens("Ende."), "Ende .");
+    CHECK_EQ(tokens("5."), "5 .");
+    CHECK_EQ(tokens(".5"), ". 5");
+    CHECK_EQ(tokens("a,b"), "a , b");
+    CHECK_EQ(tokens("\u00e9.\u00e9"), "\u00e9 . \u00e9");
+}
+
+XF_TEST(a_dash_after_a_digit_is_a_separate_word) {
+    CHECK_EQ(tokens("10-20"), "10 - 20");
+    CHECK_EQ(tokens("well-known"), "well-known");
+    CHECK_EQ(tokens("-7"), "-7");
+}
+
+XF_TEST(entities_and_marks_are_resolved) {
+    CHECK_EQ(tokens("&quot;a&quot;"), "\" a \"");
+    CHECK_EQ(tokens("&amp;lt;"), "<");
+    CHECK_EQ(tokens("a<skipped>b"), "ab");
+    CHECK_EQ(tokens("trans-\nlated\nline"), "translated line");
+}
+
+XF_TEST(white_space_is_that_of_python) {
+    CHECK_EQ(tokens("a\u00a0b\u3000c\u2028d\034e\u0085f"), "a b c d e f");
+    CHECK_EQ(tokens("a\u200bb"), "a\u200bb");  // a zero-width space is not white space
+    CHECK_EQ(tokens(" \u00a0 "), "");
+    CHECK_EQ(tokens("text-\n"), "text-");  // the line break is stripped before it can join words
 }
