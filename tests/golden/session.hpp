@@ -42,11 +42,7 @@ public:
         for (;;) {
             const auto found = reader_.metadata().find("decode." + std::to_string(list.size()));
             if (found == reader_.metadata().end()) return list;
-            Settings settings;
-            std::istringstream words(found->second);
-            for (std::string word; words >> word;)
-                settings[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
-            list.push_back(std::move(settings));
+            list.push_back(operator""_set(found->second.data(), found->second.size()));
         }
     }
 

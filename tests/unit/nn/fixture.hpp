@@ -46,6 +46,14 @@ inline xf::Options options_of(const Settings &settings) {
     return options;
 }
 
+// "KEY=VALUE ..."_set
+inline Settings operator""_set(const char *text, size_t size) {
+    Settings settings;
+    std::istringstream words(std::string(text, size));
+    for (std::string word; words >> word;) settings[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+    return settings;
+}
+
 inline Settings with(Settings settings, const Settings &more) {
     for (const auto &[key, value] : more) settings[key] = value;
     return settings;
@@ -114,18 +122,9 @@ private:
 };
 
 // A tiny model, and the variants in which layers differ.
-inline const Settings kTinyModel = {
-    {"model.encoder_layers", "1"},
-    {"model.decoder_layers", "1"},
-    {"model.d_model", "16"},
-    {"model.d_ff", "24"},
-    {"model.heads", "2"},
-    {"model.d_k", "8"},
-    {"model.d_v", "8"},
-    {"model.vocab_size", "19"},
-    {"model.max_length", "96"},
-    {"model.seed", "7"},
-};
+inline const Settings kTinyModel =
+    "model.encoder_layers=1 model.decoder_layers=1 model.d_model=16 model.d_ff=24 model.heads=2 "
+    "model.d_k=8 model.d_v=8 model.vocab_size=19 model.max_length=96 model.seed=7"_set;
 struct Variant {
     const char *name;
     Settings changes;
@@ -139,20 +138,12 @@ inline const Variant kVariants[] = {
     {"pre, window", {{"model.norm", "pre"}, {"model.window", "4"}, {"model.d_k", "3"}, {"model.encoder_layers", "3"}}},
     {"post, window, learned", {{"model.window", "2"}, {"model.positions", "learned"}, {"model.decoder_layers", "3"}}},
     {"swish, biases, fixed positions",
-     {{"model.activation", "swish"},
-      {"model.attention_bias", "true"},
-      {"model.output_bias", "true"},
-      {"model.positions", "fixed"},
-      {"model.embedding_norm", "true"},
-      {"model.d_v", "5"}}},
+     "model.activation=swish model.attention_bias=true model.output_bias=true "
+     "model.positions=fixed model.embedding_norm=true model.d_v=5"_set},
     {"pre, rms, gates, embeddings of their own",
-     {{"model.norm", "pre_rms"},
-      {"model.activation", "geglu"},
-      {"model.attention_bias", "true"},
-      {"model.embedding_norm", "true"},
-      {"model.embedding_scale", "false"},
-      {"model.tie", "none"},
-      {"model.source_vocab_size", "23"}}},
+     "model.norm=pre_rms model.activation=geglu model.attention_bias=true "
+     "model.embedding_norm=true model.embedding_scale=false model.tie=none "
+     "model.source_vocab_size=23"_set},
 };
 
 inline std::shared_ptr<xf::Model> make_model(const std::shared_ptr<xf::Context> &context, const Settings &settings) {

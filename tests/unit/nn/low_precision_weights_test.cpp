@@ -183,9 +183,7 @@ XF_TEST(invalid_requests_are_rejected) {
 // A model with such long rows is not allocated.
 XF_TEST(int8_rows_have_a_maximum_length) {
     const auto table_with = [](const char *d_ff) {
-        Settings settings = kTinyModel;
-        settings.insert_or_assign("model.d_ff", d_ff);
-        return xf::ParameterTable(xf::ModelConfig::from(options_of(settings)));
+        return xf::ParameterTable(xf::ModelConfig::from(options_of(with(kTinyModel, {{"model.d_ff", d_ff}}))));
     };
     const xf::ParameterTable longest = table_with("131072"), longer = table_with("131073");
     CHECK(xf::LowPrecisionLayout(longest, XF_WEIGHTS_INT8).bytes() > 0);

@@ -21,6 +21,12 @@ xf::ParameterTable preset_table(const char *preset, int64_t V) {
     return xf::ParameterTable(xf::ModelConfig::from(options));
 }
 
+std::vector<float> initial(const xf::ParameterTable &table, uint64_t seed, float before) {
+    std::vector<float> block(static_cast<size_t>(table.total), before);
+    table.initialize(seed, block.data());
+    return block;
+}
+
 int64_t numbers(const xf::ParameterTable &table) {
     int64_t sum = 0;
     for (const xf::Parameter &p : table.list) sum += p.size();
@@ -62,17 +68,10 @@ XF_TEST(names_are_unique_and_tensors_do_not_overlap) {
 
 // A model in which all sizes differ.
 xf::ParameterTable small_table(const Settings &changes) {
-    Settings settings = {{"model.encoder_layers", "1"},
-                         {"model.decoder_layers", "1"},
-                         {"model.d_model", "6"},
-                         {"model.d_ff", "11"},
-                         {"model.heads", "2"},
-                         {"model.d_k", "4"},
-                         {"model.d_v", "5"},
-                         {"model.vocab_size", "13"},
-                         {"model.max_length", "9"}};
-    for (const auto &[key, value] : changes) settings[key] = value;
-    return table_of(settings);
+    const Settings sizes =
+        "model.encoder_layers=1 model.decoder_layers=1 model.d_model=6 model.d_ff=11 model.heads=2 "
+        "model.d_k=4 model.d_v=5 model.vocab_size=13 model.max_length=9"_set;
+    return table_of(with(sizes, changes));
 }
 
 std::string names_and_shapes(const xf::ParameterTable &table) {
@@ -83,50 +82,42 @@ std::string names_and_shapes(const xf::ParameterTable &table) {
     return found;
 }
 
+// "PATH.ROW" for each row, in lines.
+std::string at(const std::string &path, const std::vector<const char *> &rows) {
+    std::string lines;
+    for (const char *row : rows) lines += path + "." + row + "\n";
+    return lines;
+}
+
 XF_TEST(names_and_shapes_of_a_small_model) {
-    const xf::ParameterTable table = small_table({{"model.norm", "pre"}, {"model.positions", "learned"}});
-    const auto attention = [](const std::string &path) {
-        return path + ".q.weight 8x6\n" + path + ".k.weight 8x6\n" + path + ".v.weight 10x6\n" + path +
-               ".o.weight 6x10\n" + path + ".norm.weight 1x6\n" + path + ".norm.bias 1x6\n";
-    };
-    const auto feed_forward = [](const std::string &path) {
-        return path + ".in.weight 11x6\n" + path + ".in.bias 1x11\n" + path + ".out.weight 6x11\n" + path +
-               ".out.bias 1x6\n" + path + ".norm.weight 1x6\n" + path + ".norm.bias 1x6\n";
-    };
-    CHECK_EQ(names_and_shapes(table),
-             "embedding.weight 13x6\nencoder.position.weight 9x6\n" + attention("encoder.0.self_attention") +
-                 feed_forward("encoder.0.feed_forward") + "encoder.norm.weight 1x6\nencoder.norm.bias 1x6\n" +
-                 "decoder.position.weight 9x6\n" + attention("decoder.0.self_attention") +
-                 attention("decoder.0.cross_attention") + feed_forward("decoder.0.feed_forward") +
-                 "decoder.norm.weight 1x6\ndecoder.norm.bias 1x6\n");
+    const std::vector<const char *> attention = {"q.weight 8x6",  "k.weight 8x6",    "v.weight 10x6",
+                                                 "o.weight 6x10", "norm.weight 1x6", "norm.bias 1x6"};
+    const std::vector<const char *> feed_forward = {"in.weight 11x6", "in.bias 1x11",    "out.weight 6x11",
+                                                    "out.bias 1x6",   "norm.weight 1x6", "norm.bias 1x6"};
+    CHECK_EQ(names_and_shapes(small_table({{"model.norm", "pre"}, {"model.positions", "learned"}})),
+             "embedding.weight 13x6\nencoder.position.weight 9x6\n" + at("encoder.0.self_attention", attention) +
+                 at("encoder.0.feed_forward", feed_forward) + at("encoder", {"norm.weight 1x6", "norm.bias 1x6"}) +
+                 "decoder.position.weight 9x6\n" + at("decoder.0.self_attention", attention) +
+                 at("decoder.0.cross_attention", attention) + at("decoder.0.feed_forward", feed_forward) +
+                 at("decoder", {"norm.weight 1x6", "norm.bias 1x6"}));
 }
 
 XF_TEST(names_and_shapes_of_a_model_with_all_options) {
-    const xf::ParameterTable table = small_table({{"model.source_vocab_size", "17"},
-                                                  {"model.tie", "none"},
-                                                  {"model.attention_bias", "true"},
-                                                  {"model.output_bias", "true"},
-                                                  {"model.activation", "reglu"},
-                                                  {"model.norm", "post_rms"},
-                                                  {"model.embedding_norm", "true"},
-                                                  {"model.positions", "fixed"}});
-    const auto attention = [](const std::string &path) {
-        return path + ".q.weight 8x6\n" + path + ".k.weight 8x6\n" + path + ".v.weight 10x6\n" + path +
-               ".q.bias 1x8\n" + path + ".k.bias 1x8\n" + path + ".v.bias 1x10\n" + path + ".o.weight 6x10\n" + path +
-               ".o.bias 1x6\n" + path + ".norm.weight 1x6\n";
-    };
-    const auto feed_forward = [](const std::string &path) {
-        return path + ".in.weight 11x6\n" + path + ".gate.weight 11x6\n" + path + ".in.bias 1x11\n" + path +
-               ".gate.bias 1x11\n" + path + ".out.weight 6x11\n" + path + ".out.bias 1x6\n" + path +
-               ".norm.weight 1x6\n";
-    };
+    const xf::ParameterTable table = small_table(
+        "model.source_vocab_size=17 model.tie=none model.attention_bias=true model.output_bias=true "
+        "model.activation=reglu model.norm=post_rms model.embedding_norm=true model.positions=fixed"_set);
+    const std::vector<const char *> attention = {"q.weight 8x6",  "k.weight 8x6", "v.weight 10x6",
+                                                 "q.bias 1x8",    "k.bias 1x8",   "v.bias 1x10",
+                                                 "o.weight 6x10", "o.bias 1x6",   "norm.weight 1x6"};
+    const std::vector<const char *> feed_forward = {"in.weight 11x6", "gate.weight 11x6", "in.bias 1x11",
+                                                    "gate.bias 1x11", "out.weight 6x11",  "out.bias 1x6",
+                                                    "norm.weight 1x6"};
     CHECK_EQ(names_and_shapes(table),
-             "encoder.embedding.weight 17x6\nencoder.position.weight 9x6\nencoder.embedding_norm.weight 1x6\n" +
-                 attention("encoder.0.self_attention") + feed_forward("encoder.0.feed_forward") +
-                 "decoder.embedding.weight 13x6\ndecoder.position.weight 9x6\n" +
-                 "decoder.embedding_norm.weight 1x6\n" + attention("decoder.0.self_attention") +
-                 attention("decoder.0.cross_attention") + feed_forward("decoder.0.feed_forward") +
-                 "output.weight 13x6\noutput.bias 1x13\n");
+             at("encoder", {"embedding.weight 17x6", "position.weight 9x6", "embedding_norm.weight 1x6"}) +
+                 at("encoder.0.self_attention", attention) + at("encoder.0.feed_forward", feed_forward) +
+                 at("decoder", {"embedding.weight 13x6", "position.weight 9x6", "embedding_norm.weight 1x6"}) +
+                 at("decoder.0.self_attention", attention) + at("decoder.0.cross_attention", attention) +
+                 at("decoder.0.feed_forward", feed_forward) + at("output", {"weight 13x6", "bias 1x13"}));
     // One linear map uses them as one matrix and one bias.
     for (const xf::AttentionOffsets &at :
          {table.encoder.layers[0].self, table.decoder.layers[0].self, table.decoder.layers[0].cross}) {
@@ -141,10 +132,8 @@ XF_TEST(names_and_shapes_of_a_model_with_all_options) {
 
 // Initial values of a table of positions: sinusoids if it is fixed, noise if it is learned.
 XF_TEST(a_fixed_table_begins_with_the_sinusoids) {
-    Settings settings = kVariants[5].settings();
-    const xf::ParameterTable table = table_of(settings);
-    std::vector<float> block(static_cast<size_t>(table.total));
-    table.initialize(3, block.data());
+    const xf::ParameterTable table = table_of(kVariants[5].settings());
+    const std::vector<float> block = initial(table, 3, 0);
     std::vector<float> expected(96 * 16);
     xf::fill_sinusoids(0, 96, 16, expected.data());
     CHECK(
@@ -156,9 +145,7 @@ XF_TEST(a_fixed_table_begins_with_the_sinusoids) {
 
 XF_TEST(contradictory_options_are_rejected) {
     const auto refuse = [](const Settings &changes, const char *part) {
-        Settings settings = kTinyModel;
-        for (const auto &[key, value] : changes) settings[key] = value;
-        const std::string said = outcome_of([&] { table_of(settings); }).message;
+        const std::string said = outcome_of([&] { table_of(with(kTinyModel, changes)); }).message;
         if (said.find(part) == std::string::npos)
             record(__FILE__, __LINE__, xf::format("%s: '%s'", part, said.c_str()));
     };
@@ -175,43 +162,30 @@ XF_TEST(contradictory_options_are_rejected) {
 
 // Backends multiply with q, k, and v as one matrix.
 XF_TEST(q_k_and_v_are_adjacent) {
-    Settings settings = kVariants[2].settings();  // odd sizes, after which alignment would leave a gap
-    settings["model.d_model"] = "10";
-    const xf::ParameterTable table = table_of(settings);
+    // Odd sizes, after which alignment would leave a gap.
+    const xf::ParameterTable table = table_of(with(kVariants[2].settings(), {{"model.d_model", "10"}}));
     const auto check = [](const xf::AttentionOffsets &at) {
-        CHECK_EQ(at.k, at.q + 3 * 5 * 10);
-        CHECK_EQ(at.v, at.k + 3 * 5 * 10);
-        CHECK(at.o >= at.v + 3 * 7 * 10);
-        CHECK_EQ(at.q % 16, 0);
-        CHECK_EQ(at.o % 16, 0);
+        CHECK(at.k == at.q + 3 * 5 * 10 && at.v == at.k + 3 * 5 * 10 && at.o >= at.v + 3 * 7 * 10);
+        CHECK(at.q % 16 == 0 && at.o % 16 == 0);
     };
     for (const auto &layer : table.encoder.layers) check(layer.self);
     for (const auto &layer : table.decoder.layers) check(layer.self), check(layer.cross);
 }
 
 XF_TEST(contradictory_or_huge_models_are_rejected) {
-    const auto with = [](const char *key, const char *value) {
-        Settings settings = kTinyModel;
-        settings[key] = value;
-        return settings;
-    };
-    CHECK_FAILS(table_of(with("model.vocab_size", "0")), XF_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(table_of(with("model.vocab_size", "3")), XF_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(table_of(with("model.d_model", "15")), XF_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(table_of({{"model.heads", "1024"}, {"model.d_k", "65536"}, {"model.vocab_size", "9"}}), XF_ERROR_LIMIT);
-    CHECK_FAILS(table_of({{"model.max_length", "1048576"}, {"model.d_model", "1024"}, {"model.vocab_size", "9"}}),
-                XF_ERROR_LIMIT);
-    CHECK_FAILS(table_of({{"model.d_model", "65536"},
-                          {"model.d_ff", "262144"},
-                          {"model.vocab_size", "1048576"},
-                          {"model.encoder_layers", "1024"}}),
-                XF_ERROR_LIMIT);
+    for (const auto &[key, value] :
+         {std::pair{"model.vocab_size", "0"}, {"model.vocab_size", "3"}, {"model.d_model", "15"}})
+        CHECK_FAILS(table_of(with(kTinyModel, {{key, value}})), XF_ERROR_INVALID_ARGUMENT);
+    for (const Settings &huge :
+         {Settings{{"model.heads", "1024"}, {"model.d_k", "65536"}, {"model.vocab_size", "9"}},
+          {{"model.max_length", "1048576"}, {"model.d_model", "1024"}, {"model.vocab_size", "9"}},
+          "model.d_model=65536 model.d_ff=262144 model.vocab_size=1048576 model.encoder_layers=1024"_set})
+        CHECK_FAILS(table_of(huge), XF_ERROR_LIMIT);
 }
 
 XF_TEST(initial_values_have_their_mean_and_variance) {
     const xf::ParameterTable table = preset_table("small", 2000);
-    std::vector<float> block(static_cast<size_t>(table.total));
-    table.initialize(3, block.data());
+    const std::vector<float> block = initial(table, 3, 0);
     for (const xf::Parameter &p : table.list) {
         double sum = 0, squares = 0, top = 0;
         for (int64_t i = 0; i < p.size(); ++i) {
@@ -234,12 +208,6 @@ XF_TEST(initial_values_have_their_mean_and_variance) {
         CHECK(embedding ? top > 4 * std::sqrt(expected) : top <= std::sqrt(3 * expected) * (1 + 1e-6));
         CHECK(top > 0.99 * std::sqrt(3 * expected));
     }
-}
-
-std::vector<float> initial(const xf::ParameterTable &table, uint64_t seed, float before) {
-    std::vector<float> block(static_cast<size_t>(table.total), before);
-    table.initialize(seed, block.data());
-    return block;
 }
 
 XF_TEST(the_seed_determines_every_matrix_and_all_differ) {

@@ -12,11 +12,10 @@ using namespace xf_test;
 XF_TEST(a_resumed_trainer_has_options_step_and_moments) {
     on_each_device(2, [](const auto &context, const DeviceName &) {
         const TempFolder folder;
-        const Settings settings = with(kTraining, {{"train.seed", "77"},
-                                                   {"train.label_smoothing", "0.25"},
-                                                   {"model.norm", "pre"},
-                                                   {"model.positions", "learned"},
-                                                   {"train.adam_epsilon", "3e-7"}});
+        const Settings settings =
+            with(kTraining,
+                 "train.seed=77 train.label_smoothing=0.25 model.norm=pre model.positions=learned "
+                 "train.adam_epsilon=3e-7"_set);
         const Task task;
         const auto first = make_trainer(context, settings);
         train_to(first.get(), task, 7);

@@ -41,14 +41,10 @@ XF_TEST(two_hundred_steps_are_the_same_with_one_two_and_three_threads) {
 }
 
 // Tensors of many tiles, so that every operation has work for every thread. No width is a multiple of a tile.
-const Settings kWide = with(kTraining, {{"model.d_model", "66"},
-                                        {"model.d_ff", "130"},
-                                        {"model.heads", "3"},
-                                        {"model.d_k", "21"},
-                                        {"model.d_v", "27"},
-                                        {"model.vocab_size", "301"},
-                                        {"model.positions", "learned"},
-                                        {"model.norm", "pre"}});
+const Settings kWide =
+    with(kTraining,
+         "model.d_model=66 model.d_ff=130 model.heads=3 model.d_k=21 model.d_v=27 model.vocab_size=301 "
+         "model.positions=learned model.norm=pre"_set);
 
 Task long_sentences(size_t sentences) { return {.sentences = sentences, .longest = 50, .V = 301}; }
 

@@ -34,20 +34,10 @@ struct Task {
     }
 };
 
-inline const Settings kTraining = {
-    {"model.encoder_layers", "1"},
-    {"model.decoder_layers", "1"},
-    {"model.d_model", "32"},
-    {"model.d_ff", "64"},
-    {"model.heads", "2"},
-    {"model.d_k", "16"},
-    {"model.d_v", "16"},
-    {"model.vocab_size", "40"},
-    {"model.max_length", "64"},
-    {"train.dropout", "0.1"},
-    {"train.attention_dropout", "0.1"},
-    {"train.warmup_steps", "100"},
-};
+inline const Settings kTraining =
+    "model.encoder_layers=1 model.decoder_layers=1 model.d_model=32 model.d_ff=64 model.heads=2 "
+    "model.d_k=16 model.d_v=16 model.vocab_size=40 model.max_length=64 train.dropout=0.1 "
+    "train.attention_dropout=0.1 train.warmup_steps=100"_set;
 
 inline std::unique_ptr<xf::Trainer> make_trainer(const std::shared_ptr<xf::Context> &context,
                                                  const Settings &settings) {
