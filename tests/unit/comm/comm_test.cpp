@@ -189,18 +189,4 @@ XF_TEST(one_call_at_a_time) {
     comm.exchange({}, {});
 }
 
-XF_TEST(tables_are_checked) {
-    xf_comm one = XF_COMM_INIT;
-    CHECK_FAILS(Communicator(one, 1), XF_ERROR_OUT_OF_RANGE);
-    one.size = 2, one.rank = 2;
-    CHECK_FAILS(Communicator(one, 1), XF_ERROR_OUT_OF_RANGE);
-    one.rank = -1;
-    CHECK_FAILS(Communicator(one, 1), XF_ERROR_OUT_OF_RANGE);
-    one.rank = 1;
-    CHECK_FAILS(Communicator(one, 1), XF_ERROR_INVALID_ARGUMENT);
-    xf_comm none;
-    CHECK_FAILS(xf::make_loopback(&none, 0), XF_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(xf::make_loopback(&none, 1025), XF_ERROR_OUT_OF_RANGE);
-}
-
 }  // namespace

@@ -1,5 +1,7 @@
-// A job of ranks, one of which may be killed: processes connected by sockets, or threads connected by the loopback. For
-// kills.cpp.
+// A job of ranks, processes connected by sockets, one of which may be killed. For kills.cpp.
+//
+// A rank resumes from the file if it exists, trains, saves every other step, and exits. It records its state in memory
+// that it shares with the parent process, so that the state can be read after the rank was killed.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,11 +13,112 @@
 #include <array>
 #include <new>
 
-#include "comm/life.hpp"
 #include "comm/ranks.hpp"
 #include "comm/sockets.hpp"
+#include "train/training.hpp"
 
 namespace xf_test {
+
+enum Phase { kStart, kCompute, kExchange, kSave, kLeave, kPhases };
+inline constexpr const char *kPhaseNames[kPhases] = {"start", "compute", "exchange", "save", "end"};
+
+inline double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The recorded state of a rank.
+struct Diary {
+    std::atomic<int> phase{kStart};
+    std::atomic<double> called{0}, died{0}, left{0};  // times of the last trainer call and of the end; 0: not yet
+    std::atomic<int> status{-1};                      // of the run; -1: still running
+    char message[160] = "";
+};
+
+class Life {
+public:
+    static constexpr int64_t kShards = 12;
+
+    // The owner of the table must outlive this object.
+    Life(const xf_comm &table, Diary *diary, int64_t steps)
+        : diary_(diary),
+          wrapped_(table, [this](const Wrapped &, const Exchange &exchange) { return pass(exchange); }),
+          steps_(steps) {}
+
+    // death is called at the nth point of a phase, inside or outside an exchange.
+    Phase phase = kPhases;
+    int nth = 0;
+    std::function<void()> death;
+
+    // A point at which the rank may die.
+    void point() {
+        if (death && diary_->phase == phase && nth-- == 0) {
+            diary_->died = seconds_now();
+            death();
+        }
+    }
+
+    void live(const std::string &path, double deadline) {
+        diary_->status = XF_OK;
+        try {
+            train(path, deadline);
+        } catch (const xf::Error &error) {
+            diary_->status = error.status();
+            std::snprintf(diary_->message, sizeof diary_->message, "%s", error.what());
+        }
+    }
+
+private:
+    void enter(Phase next) {
+        diary_->phase = next;
+        diary_->called = seconds_now();
+        point();
+    }
+
+    int32_t pass(const Exchange &exchange) {
+        const int before = diary_->phase;
+        if (before != kSave) diary_->phase = kExchange;
+        point();
+        const int32_t status = wrapped_.pass(exchange);
+        if (status == XF_OK) diary_->phase = before;
+        return status;
+    }
+
+    void train(const std::string &path, double deadline) {
+        enter(kStart);
+        const xf_comm comm = wrapped_.table();
+        xf_host host = XF_HOST_INIT;
+        host.comm = &comm;
+        const auto context =
+            std::make_shared<xf::Context>(options_of({{"context.device", "cpu"},
+                                                      {"context.threads", "1"},
+                                                      {"context.comm_timeout", std::to_string(deadline)}}),
+                                          &host);
+        context->take_ownership();
+        const Settings settings = with(kTraining, {{"train.shards", std::to_string(kShards)}});
+        enter(kStart);
+        const auto trainer = std::filesystem::exists(path) ? resume(context, path) : make_trainer(context, settings);
+        enter(kStart);
+        const xf::Range own = xf::even_chunk(kShards, comm.rank, comm.size);
+        while (trainer->steps_done() < steps_) {
+            const std::vector<Batch> batches = Task().batches(trainer->steps_done() * kShards + own.begin, own.count());
+            enter(kCompute);
+            step(trainer.get(), batches);
+            if (trainer->steps_done() % 2 == 0 && trainer->steps_done() < steps_) keep(trainer.get(), path);
+        }
+        keep(trainer.get(), path);
+        enter(kLeave);
+    }
+
+    void keep(xf::Trainer *trainer, const std::string &path) {
+        enter(kSave);
+        save(trainer, path);
+        point();
+    }
+
+    Diary *diary_;
+    Wrapped wrapped_;
+    int64_t steps_;
+};
 
 inline constexpr int kMost = 4;  // ranks
 enum End { kKill, kStop, kExit, kEnds };
@@ -52,7 +155,7 @@ public:
     bool hung = false;  // a rank of any run, which was then killed
 
     // Runs processes until all have ended, except a stopped one, which is then killed. Returns the duration in seconds.
-    double run_processes(int ranks, const std::string &path, double deadline, const Fate &fate) {
+    double run(int ranks, const std::string &path, double deadline, const Fate &fate) {
         for (Diary &diary : *diaries_) new (&diary) Diary;
         std::vector<std::vector<int>> ends(static_cast<size_t>(ranks),
                                            std::vector<int>(static_cast<size_t>(ranks), -1));
@@ -76,28 +179,6 @@ public:
         for (const auto &row : ends)
             for (const int end : row) close(end);
         watch(&pids, fate, began);
-        return seconds_now() - began;
-    }
-
-    double run_threads(int ranks, const std::string &path, double deadline, const Fate &fate) {
-        for (Diary &diary : *diaries_) new (&diary) Diary;
-        const double began = seconds_now();
-        on_ranks(ranks, [&](const xf_comm &table) {
-            Diary &diary = (*diaries_)[static_cast<size_t>(table.rank)];
-            Life life(table, &diary, steps_);
-            if (table.rank == fate.rank) {
-                life.phase = fate.phase, life.nth = fate.nth;
-                life.death = [&] {
-                    if (fate.end == kStop) std::this_thread::sleep_for(std::chrono::duration<double>(1.5 * deadline));
-                    throw Dead();
-                };
-            }
-            try {
-                life.live(path, deadline);
-            } catch (const Dead &) {
-            }
-            diary.left = seconds_now();
-        });
         return seconds_now() - began;
     }
 

@@ -5,8 +5,7 @@
 //
 // COUNT processes die by SIGKILL, SIGSTOP, or exit(), in jobs of 2 to 4 ranks that are connected by sockets. Half of
 // the deaths occur at a random time, half at a point of each phase in turn. A run has 1 to 4 deaths, or DEATHS in a
-// longer run, before it may finish. A fifth as many deaths occur among threads that are connected by the loopback.
-// kills.sh is the long form.
+// longer run, before it may finish. kills.sh is the long form; shards_test.cpp ends threads at each exchange.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <random>
@@ -39,8 +38,8 @@ struct Totals {
 
 class Runs {
 public:
-    Runs(bool threads, int64_t steps) : threads_(threads), steps_(steps), job_(steps) {
-        run(1, file("reference"), kLong, Fate());
+    explicit Runs(int64_t steps) : steps_(steps), job_(steps) {
+        job_.run(1, file("reference"), kLong, Fate());
         check(job_.diary(0).status == XF_OK, std::string("the reference: ") + job_.diary(0).message);
         reference_ = bytes_of(file("reference"));
         check(!reference_.empty(), "no reference");
@@ -56,7 +55,7 @@ public:
             if (failures > 20) return;
             const int ranks = 2 + static_cast<int>(draw(kMost - 1));
             const Fate fate = draw_fate(ranks);
-            run(ranks, file("file"), kDeadline, fate);
+            job_.run(ranks, file("file"), kDeadline, fate);
             check(!job_.hung, "a rank hung: " + fate.text());
             if (judge(ranks, fate)) ++done;
         }
@@ -66,15 +65,10 @@ public:
 private:
     std::string file(const char *name) const { return folder_ / name; }
 
-    double run(int ranks, const std::string &path, double deadline, const Fate &fate) {
-        return threads_ ? job_.run_threads(ranks, path, deadline, fate)
-                        : job_.run_processes(ranks, path, deadline, fate);
-    }
-
     Fate draw_fate(int ranks) {
         Fate fate;
         fate.rank = static_cast<int>(draw(ranks));
-        const bool timed = !threads_ && draws_ % 2 == 0;
+        const bool timed = draws_ % 2 == 0;
         fate.end = static_cast<End>(draw(timed ? kExit : kEnds));
         if (timed) {
             fate.after = static_cast<double>(draw(1000000)) * 1e-6 * seconds_[static_cast<size_t>(ranks)] * kSteps /
@@ -90,7 +84,7 @@ private:
 
     // Runs all ranks to the end without a death.
     void finish(int ranks) {
-        const double took = run(ranks, file("file"), kLong, Fate());
+        const double took = job_.run(ranks, file("file"), kLong, Fate());
         check(!job_.hung, "a rank hung after a restart");
         if (seconds_[static_cast<size_t>(ranks)] == 0) seconds_[static_cast<size_t>(ranks)] = took;
         for (int rank = 0; rank < ranks; ++rank)
@@ -130,7 +124,6 @@ private:
         return true;
     }
 
-    const bool threads_;
     const int64_t steps_;
     const TempFolder folder_;
     Job job_;
@@ -140,9 +133,9 @@ private:
     int64_t draws_ = 0;
 };
 
-void die(bool threads, int count, int each) {
+void die(int count, int each) {
     const double began = seconds_now();
-    Runs runs(threads, each > 4 ? 2 * each : kSteps);
+    Runs runs(each > 4 ? 2 * each : kSteps);
     int in_runs = 0;
     while (runs.totals().deaths < count && failures <= 20) {
         const int left = count - runs.totals().deaths;
@@ -150,8 +143,7 @@ void die(bool threads, int count, int each) {
         ++in_runs;
     }
     const Totals &all = runs.totals();
-    std::printf("%s: %d deaths in %d runs, %.1f s;", threads ? "threads" : "processes", all.deaths, in_runs,
-                seconds_now() - began);
+    std::printf("processes: %d deaths in %d runs, %.1f s;", all.deaths, in_runs, seconds_now() - began);
     for (int i = 0; i < kEnds; ++i) std::printf(" %s %d", kEndNames[i], all.ends[i]);
     std::printf("; in");
     for (int i = 0; i < kPhases; ++i) {
@@ -170,8 +162,7 @@ int main(int argc, char **argv) {
     const uint64_t seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : std::random_device()();
     std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
     random_numbers.seed(seed);
-    die(false, count, each);
-    die(true, (count + 4) / 5, each);
+    die(count, each);
     std::printf("%d failures\n", failures);
     return failures > 0 ? 1 : 0;
 }
