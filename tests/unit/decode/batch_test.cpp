@@ -155,19 +155,4 @@ XF_TEST(all_devices_agree_within_rounding) {
     });
 }
 
-XF_TEST(invalid_batches_are_rejected) {
-    xf::Decoder decoder(make_reverser(any_device()), options_of({}));
-    CHECK(decode(&decoder, {}).empty());
-    CHECK_FAILS(decode(&decoder, {{2, 13, 1}}), XF_ERROR_OUT_OF_RANGE);
-    Ids too_long(96, 2);
-    too_long.push_back(1);
-    CHECK_FAILS(decode(&decoder, {too_long}), XF_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(score(&decoder, {{too_long}, {{2, 1}}}), XF_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(decode(&decoder, {{2, 1}, {}}), XF_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(score(&decoder, {{{2, 1}}, {{-1, 1}}}), XF_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(xf::Decoder(make_reverser(any_device()), options_of({{"decode.n_best", "5"}})),
-                XF_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(decode(&decoder, {{2, 3, 4, 5, 1}}).size(), size_t{1});
-}
-
 }  // namespace

@@ -93,6 +93,16 @@ std::vector<Hypothesis> all_sequences(const Chain &chain, double alpha) {
     return all;
 }
 
+// Advances by the same continuations {id, value} for each of `rows` live hypotheses.
+void advance(BeamSearch *beam, const std::vector<std::pair<int32_t, float>> &continuations, size_t rows = 1) {
+    std::vector<float> values;
+    std::vector<int32_t> ids;
+    for (size_t row = 0; row < rows; ++row)
+        for (const auto &[id, value] : continuations) ids.push_back(id), values.push_back(value);
+    const auto k = std::ssize(continuations);
+    beam->advance(values.data(), ids.data(), k, k);
+}
+
 // At most 3^4 = 81 sequences are live at once, so a beam of 100 is exhaustive.
 XF_TEST(an_exhaustive_beam_finds_the_best_sequences) {
     for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -130,11 +140,9 @@ XF_TEST(length_penalty_is_that_of_wu_et_al) {
 
 XF_TEST(greedy_search_ends_where_the_end_symbol_is_best) {
     BeamSearch beam({1, 1, 0.6}, 10);
-    const float first[] = {-0.1f};
-    const int32_t five[] = {5}, end[] = {kEnd};
-    beam.advance(first, five, 1, 1);
+    advance(&beam, {{5, -0.1f}});
     CHECK(!beam.done());
-    beam.advance(first, end, 1, 1);
+    advance(&beam, {{kEnd, -0.1f}});
     CHECK(beam.done());
     const Hypothesis h = beam.result()[0];
     CHECK(h.finished);
@@ -145,9 +153,7 @@ XF_TEST(greedy_search_ends_where_the_end_symbol_is_best) {
 
 XF_TEST(a_hypothesis_cut_by_the_limit_is_unfinished) {
     BeamSearch beam({2, 1, 0.6}, 1);
-    const float values[] = {-0.5f, -0.5f, -3.0f, -4.0f};
-    const int32_t ids[] = {7, 9, 8, 6};
-    beam.advance(values, ids, 4, 4);
+    advance(&beam, {{7, -0.5f}, {9, -0.5f}, {8, -3.0f}, {6, -4.0f}});
     CHECK(beam.done());
     const std::vector<Hypothesis> answers = beam.result();
     CHECK_EQ(answers.size(), size_t{1});
@@ -158,15 +164,11 @@ XF_TEST(a_hypothesis_cut_by_the_limit_is_unfinished) {
 
 XF_TEST(an_end_symbol_among_the_2b_best_finishes) {
     BeamSearch beam({2, 2, 0}, 4);
-    const float values[] = {-0.5f, -0.6f, -0.7f, -0.8f};
-    const int32_t ids[] = {5, 6, 7, kEnd};  // the end symbol is the fourth of 2B = 4
-    beam.advance(values, ids, 4, 4);
+    advance(&beam, {{5, -0.5f}, {6, -0.6f}, {7, -0.7f}, {kEnd, -0.8f}});  // the fourth of 2B = 4
     CHECK_EQ(beam.live().size(), size_t{2});
     CHECK_EQ(beam.live()[0].token, 5);
     CHECK_EQ(beam.live()[1].token, 6);
-    const float far[] = {-90, -91, -92, -93, -90, -91, -92, -93};
-    const int32_t rest[] = {5, 6, 7, kEnd, 5, 6, 7, kEnd};
-    while (!beam.done()) beam.advance(far, rest, 4, 4);
+    while (!beam.done()) advance(&beam, {{5, -90}, {6, -91}, {7, -92}, {kEnd, -93}}, 2);
     const std::vector<Hypothesis> answers = beam.result();
     CHECK(answers[0].finished && answers[0].ids.empty());
     CHECK_NEAR(answers[0].score, double{-0.8f}, 1e-12);
@@ -176,14 +178,10 @@ XF_TEST(the_search_stops_when_no_live_hypothesis_can_win) {
     // A finished hypothesis has the score -1. The live one has -0.9, and its bound at the limit of 10 is better:
     // continue.
     BeamSearch wide({2, 1, 1.0}, 10);
-    const float values[] = {-0.9f, -1.0f, -40, -41};
-    const int32_t ids[] = {5, kEnd, 6, 7};
-    wide.advance(values, ids, 4, 4);
+    advance(&wide, {{5, -0.9f}, {kEnd, -1.0f}, {6, -40}, {7, -41}});
     CHECK(!wide.done());
     // Now the live hypotheses are much worse: -40 / lp(10) = -16 is less than -1.
-    const float low[] = {-40, -41, -42, -43, -40, -41, -42, -43};
-    const int32_t more[] = {5, 6, 7, 8, 5, 6, 7, 8};
-    wide.advance(low, more, 4, 4);
+    advance(&wide, {{5, -40}, {6, -41}, {7, -42}, {8, -43}}, 2);
     CHECK(wide.done());
     CHECK_NEAR(wide.result()[0].score, -1.0, 1e-7);
 }
@@ -202,9 +200,7 @@ XF_TEST(n_best_hypotheses_are_ordered_and_distinct) {
 // its continuations, which top_k sorts by ascending id.
 XF_TEST(ties_prefer_the_lower_index_and_then_the_lower_id) {
     BeamSearch beam({2, 1, 0.6}, 10);
-    const float first[] = {-1, -1, -2, -2};
-    const int32_t first_ids[] = {4, 8, 3, 5};
-    beam.advance(first, first_ids, 4, 4);
+    advance(&beam, {{4, -1}, {8, -1}, {3, -2}, {5, -2}});
     CHECK(beam.live()[0].token == 4 && beam.live()[1].token == 8);
     const float second[] = {-1, -1, -5, -5, -1, -1, -5, -5};
     const int32_t second_ids[] = {7, 9, 3, 4, 2, 3, 5, 6};
@@ -220,9 +216,7 @@ XF_TEST(the_stop_test_uses_the_penalty_at_the_limit_and_is_strict) {
     for (const bool just_worse : {false, true}) {
         BeamSearch beam({2, 1, 1.0}, 7);
         const float live = just_worse ? std::nextafter(-3.0f, -4.0f) : -3.0f;
-        const float values[] = {-1.5f, live, live, -9};
-        const int32_t ids[] = {kEnd, 5, 6, 7};
-        beam.advance(values, ids, 4, 4);
+        advance(&beam, {{kEnd, -1.5f}, {5, live}, {6, live}, {7, -9}});
         CHECK_EQ(beam.done(), just_worse);
     }
 }
@@ -231,14 +225,10 @@ XF_TEST(the_stop_test_uses_the_penalty_at_the_limit_and_is_strict) {
 XF_TEST(the_stop_test_uses_the_worst_kept_hypothesis) {
     for (const int64_t n_best : {1, 2}) {
         BeamSearch beam({2, n_best, 0.0}, 9);
-        const float values[] = {-1, -4, -5, -9};
-        const int32_t ids[] = {kEnd, 5, 6, 7};
-        beam.advance(values, ids, 4, 4);
+        advance(&beam, {{kEnd, -1}, {5, -4}, {6, -5}, {7, -9}});
         CHECK_EQ(beam.done(), n_best == 1);
         if (n_best == 1) continue;
-        const float ends[] = {-0.5f, -50, -60, -70, -0.5f, -50, -60, -70};
-        const int32_t more[] = {kEnd, 5, 6, 7, kEnd, 5, 6, 7};
-        beam.advance(ends, more, 4, 4);  // -4.5 and -5.5 end; only one is kept
+        advance(&beam, {{kEnd, -0.5f}, {5, -50}, {6, -60}, {7, -70}}, 2);  // -4.5 and -5.5 end; only one is kept
         CHECK(beam.done());
         CHECK_EQ(beam.result().size(), size_t{2});
         CHECK_EQ(beam.result()[1].score, -4.5);
@@ -248,15 +238,11 @@ XF_TEST(the_stop_test_uses_the_worst_kept_hypothesis) {
 
 XF_TEST(an_end_symbol_after_the_2b_best_is_ignored) {
     BeamSearch beam({1, 1, 0.6}, 9);
-    const float values[] = {-1, -2};
-    const int32_t ids[] = {5, kEnd};
     CHECK_EQ(BeamSearch::continuations({1, 1, 0.6}), 1);
-    beam.advance(values, ids, 2, 2);  // greedy: only the best continuation counts
+    advance(&beam, {{5, -1}, {kEnd, -2}});  // greedy: only the best continuation counts
     CHECK(!beam.done());
     BeamSearch wide({2, 1, 0.6}, 9);
-    const float more[] = {-1, -2, -3, -4, -5};
-    const int32_t more_ids[] = {5, 6, 7, 8, kEnd};
-    wide.advance(more, more_ids, 5, 5);
+    advance(&wide, {{5, -1}, {6, -2}, {7, -3}, {8, -4}, {kEnd, -5}});
     CHECK(!wide.done());
     CHECK(!wide.result()[0].finished);
 }
@@ -264,13 +250,9 @@ XF_TEST(an_end_symbol_after_the_2b_best_is_ignored) {
 // A hypothesis that the limit cut off is returned only if none has finished.
 XF_TEST(an_unfinished_hypothesis_is_the_last_resort) {
     BeamSearch beam({2, 2, 0.0}, 2);
-    const float first[] = {-0.1f, -0.2f, -7, -8};
-    const int32_t first_ids[] = {5, 6, kEnd, 7};
-    beam.advance(first, first_ids, 4, 4);
+    advance(&beam, {{5, -0.1f}, {6, -0.2f}, {kEnd, -7}, {7, -8}});
     CHECK(!beam.done());
-    const float second[] = {-0.1f, -0.2f, -9, -9, -0.1f, -0.2f, -9, -9};
-    const int32_t second_ids[] = {5, 6, 7, 8, 5, 6, 7, 8};
-    beam.advance(second, second_ids, 4, 4);
+    advance(&beam, {{5, -0.1f}, {6, -0.2f}, {7, -9}, {8, -9}}, 2);
     CHECK(beam.done());
     CHECK_EQ(beam.result().size(), size_t{1});
     CHECK(beam.result()[0].finished && beam.result()[0].ids.empty());
@@ -279,9 +261,7 @@ XF_TEST(an_unfinished_hypothesis_is_the_last_resort) {
 
 XF_TEST(rows_without_a_possible_token_end_the_search) {
     BeamSearch beam({2, 1, 0.6}, 5);
-    const float none[] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
-    const int32_t ids[] = {2, 3, 4, 5};
-    beam.advance(none, ids, 4, 4);
+    advance(&beam, {{2, -INFINITY}, {3, -INFINITY}, {4, -INFINITY}, {5, -INFINITY}});
     CHECK(beam.done());
     const Hypothesis h = beam.result()[0];
     CHECK(!h.finished);

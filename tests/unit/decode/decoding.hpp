@@ -10,12 +10,10 @@
 
 namespace xf_test {
 
-inline const Settings kReverser = {
-    {"model.encoder_layers", "2"}, {"model.decoder_layers", "2"}, {"model.d_model", "24"},
-    {"model.d_ff", "40"},          {"model.heads", "2"},          {"model.d_k", "9"},
-    {"model.d_v", "11"},           {"model.vocab_size", "13"},    {"model.max_length", "96"},
-    {"train.dropout", "0"},        {"train.warmup_steps", "100"}, {"train.learning_rate", "0.4"},
-};
+inline const Settings kReverser =
+    "model.encoder_layers=2 model.decoder_layers=2 model.d_model=24 model.d_ff=40 model.heads=2 "
+    "model.d_k=9 model.d_v=11 model.vocab_size=13 model.max_length=96 train.dropout=0 "
+    "train.warmup_steps=100 train.learning_rate=0.4"_set;
 constexpr int64_t kReverserIds = 13;
 
 inline xf::Options with(const Settings &more) { return options_of(with(kReverser, more)); }

@@ -199,15 +199,6 @@ XF_TEST(an_invalid_prefix_fails_its_sentence) {
     const Answers cut = decode(&decoder, sources, whole.request());
     CHECK((cut[0][0].ids == Ids{5, 6, 7, 8}));
     CHECK(!cut[0][0].finished && cut[0][0].complete);
-    // An invalid argument fails the call.
-    Prefixes fallen({{5}, {5}, {5}, {5}, {5}});
-    fallen.offsets[2] = 0;
-    CHECK_FAILS(decoder.decode(batch.view(), fallen.request()), XF_ERROR_INVALID_ARGUMENT);
-    fallen.offsets[0] = 1;
-    CHECK_FAILS(decoder.decode(batch.view(), fallen.request()), XF_ERROR_INVALID_ARGUMENT);
-    xf::DecodeRequest half;
-    half.prefix_ids = given.ids.data();
-    CHECK_FAILS(decoder.decode(batch.view(), half), XF_ERROR_INVALID_ARGUMENT);
 }
 
 // Steps are slow, so the first sentence is cut off and the others are not started.
@@ -267,10 +258,8 @@ XF_TEST(a_passed_deadline_leaves_valid_hypotheses) {
 XF_TEST(a_deadline_in_the_encoder_fails_the_sentences_that_begin) {
     const Settings settings = with(kTinyModel, {{"model.max_length", "300"}});
     const std::vector<Ids> sources = {Ids(250, kEndToken), Ids(300, kEndToken), {2, 99, 1}, Ids(240, kEndToken)};
-    const Settings search = {{"decode.beam", "1"},
-                             {"decode.batch_sentences", "2"},
-                             {"decode.max_extra_tokens", "0"},
-                             {"decode.min_tokens", "300"}};
+    const Settings search =
+        "decode.beam=1 decode.batch_sentences=2 decode.max_extra_tokens=0 decode.min_tokens=300"_set;
     on_each_device(2, [&](const auto &, const DeviceName &name) {
         // The memory of a GPU is not that of the host, and with bf16 other blocks are larger than the encoder needs.
         if (name.cuda() || name.bf16()) return;
@@ -307,24 +296,6 @@ XF_TEST(a_deadline_in_the_encoder_fails_the_sentences_that_begin) {
         const std::vector<Ids> group = {sources[0], sources[3]};
         CHECK(same(decode(&decoder, group), decode(&fresh, group)));
     });
-}
-
-XF_TEST(a_decoder_remains_usable_after_a_cancel) {
-    if (has_run_on_cpu()) return;
-    xf::Decoder decoder(make_reverser(any_device()), with({}));
-    const std::vector<Ids> sources = sentences(20);
-    const Answers expected = decode(&decoder, sources);
-    const Batch batch(sources);
-    xf::CancelSource context;
-    int32_t cancelled = 1;
-    xf_call params = XF_CALL_INIT;
-    params.cancelled = &cancelled;
-    CHECK_FAILS(decoder.decode(batch.view(), {}, xf::Call(context, params)), XF_ERROR_CANCELLED);
-    cancelled = 0;
-    const xf::Call call(context, params);
-    context.cancel();
-    CHECK_FAILS(decoder.decode(batch.view(), {}, call), XF_ERROR_CANCELLED);
-    CHECK(same(decode(&decoder, sources), expected));
 }
 
 }  // namespace
