@@ -179,7 +179,7 @@ void Engine::set_model(std::shared_ptr<const Model> model, std::shared_ptr<const
         served_.pop_back();
     }
     XF_CHECK(served_.size() < kMaxModels, XF_ERROR_BUSY, "requests still use %zu earlier models, the maximum",
-             kMaxModels);
+             kMaxModels - 1);
     served_.push_back(std::move(served));
 }
 

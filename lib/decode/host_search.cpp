@@ -98,13 +98,18 @@ void HostSearch::restrict_rows() {
         for (size_t j = 0; j < s.search.live().size(); ++j, ++row) {
             const auto bits = std::span(rows_.allowed).subspan(row * words, words);
             s.task.force_prefix(s.steps(), bits);
-            if (mixed && too_short(s)) bits[s.task.beam.end_token / 32] &= ~(1u << s.task.beam.end_token % 32);
             if (!s.task.uses_constraint(s.steps())) continue;
             s.search.tokens(j, &partial_ids_[row]);
             partials_.push_back({s.task.sentence, partial_ids_[row], s.search.remaining(), bits});
         }
     }
     if (!partials_.empty()) (*constraint)(partials_);
+    if (!mixed) return;
+    // After the constraints, which must not depend on the other sentences of the batch.
+    for (row = 0; const int32_t i : active_)
+        for (size_t j = 0; j < sentences_[i].search.live().size(); ++j, ++row)
+            if (const int32_t end = sentences_[i].task.beam.end_token; too_short(sentences_[i]))
+                rows_.allowed[row * words + end / 32] &= ~(1u << end % 32);
 }
 
 // Gives each live hypothesis the cells of its parent and a new one, and frees the cells of hypotheses that have ended.

@@ -91,6 +91,14 @@ inline const xf::Constraint kNoRepeat = [](std::span<const xf::Partial> partials
         if (!partial.ids.empty()) partial.allowed[0] &= ~(1u << partial.ids.back());
 };
 
+// Allows what the library has forbidden, which has no effect.
+inline const xf::Constraint kAll = [](std::span<const xf::Partial> partials) {
+    for (const xf::Partial &partial : partials) {
+        CHECK_EQ(partial.allowed[0] | ~((1u << kReverserIds) - 1), ~0u);
+        partial.allowed[0] = ~0u;
+    }
+};
+
 // One sentence and its options, and what the decoder returns for it alone.
 struct Request {
     Ids source, prefix;
@@ -129,7 +137,7 @@ inline std::vector<Request> random_requests(uint64_t seed, int count) {
         if (i % 4 == 1)
             for (int64_t n = draw.between(1, 3); n > 0; --n)
                 r.prefix.push_back(static_cast<int32_t>(draw.between(2, kReverserIds - 1)));
-        r.constraint = i % 5 == 0 ? &kOddOnly : i % 5 == 3 ? &kNoRepeat : nullptr;
+        r.constraint = i % 5 == 0 ? &kOddOnly : i % 5 == 3 ? &kNoRepeat : i % 5 == 4 ? &kAll : nullptr;
         requests.push_back(std::move(r));
     }
     return requests;
