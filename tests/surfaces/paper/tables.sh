@@ -7,10 +7,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 paper=$(realpath "$1") data=$(realpath "$2") here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-. "$here/../../support/expect.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/../temp_folder.sh"
 
 head -n 400 "$data/small.tsv" >train.tsv
 head -n 12 "$data/small.test.tsv" >held.tsv

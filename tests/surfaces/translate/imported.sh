@@ -7,15 +7,12 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
-translate=$(realpath "$1") checkpoints=$(realpath "$3") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+translate=$(realpath "$1") checkpoints=$(realpath "$3")
 XFORMER_LIBRARY=$(realpath "$2") PYTHONPATH=$(realpath "$4") PYTHONDONTWRITEBYTECODE=1
 export XFORMER_LIBRARY PYTHONPATH PYTHONDONTWRITEBYTECODE
 python=${PYTHON:-/usr/bin/python3}
 "$python" -c 'import numpy' || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-. "$here/../../support/expect.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/../temp_folder.sh"
 
 run() { "$translate" "$@" </dev/null; }
 convert() { "$python" -m xformer.convert "$@"; }

@@ -5,11 +5,8 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
-translate=$(realpath "$1") data=$(realpath "$2") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-. "$here/../../support/expect.sh"
+translate=$(realpath "$1") data=$(realpath "$2")
+. "$(dirname "${BASH_SOURCE[0]}")/../temp_folder.sh"
 
 head -n 400 "$data/small.tsv" >pairs.tsv
 head -n 4 "$data/small.test.tsv" >few.tsv

@@ -6,11 +6,8 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
-translate=$(realpath "$1") data=$(realpath "$2") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-. "$here/../../support/expect.sh"
+translate=$(realpath "$1") data=$(realpath "$2")
+. "$(dirname "${BASH_SOURCE[0]}")/../temp_folder.sh"
 
 head -n 120 "$data/small.tsv" >pairs.tsv
 options=(--train pairs.tsv --preset tiny --model.d_model 16 --model.d_ff 32 --tokenizer.vocab_size 300

@@ -5,12 +5,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
-translate=$(realpath "$1") example=$(realpath "$2") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+translate=$(realpath "$1") example=$(realpath "$2")
 model=$example/en-de.xf
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-. "$here/../../support/expect.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/../temp_folder.sh"
 
 # Slightly below the score in docs/models/en-de.md for this set, because other processors may round differently.
 bar=33.9

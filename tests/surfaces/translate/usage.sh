@@ -5,11 +5,8 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
-translate=$(realpath "$1") model=$(realpath "$2") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-. "$here/../../support/expect.sh"
+translate=$(realpath "$1") model=$(realpath "$2")
+. "$(dirname "${BASH_SOURCE[0]}")/../temp_folder.sh"
 
 inspect() { "$translate" inspect "$@" </dev/null; }
 # told WORD: checks whether the previous command printed the configuration of a model or the pieces of a text.
