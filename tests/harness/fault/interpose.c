@@ -321,44 +321,16 @@ EXPORT int fcntl(int fd, int command, ...) {
     va_end(list);
     return real(fd, command, arg);
 }
-EXPORT FILE *fopen(const char *path, const char *mode) {
-    REAL(fopen);
-    FAIL_OR(fopen, NULL);
-    return real(path, mode);
-}
-
-/* The descriptor is gone whatever close() says. */
-EXPORT int close(int fd) {
-    REAL(close);
-    const int failure = error_of(CALL_close), closed = real(fd);
-    return failure > 0 ? errno = failure, -1 : closed;
-}
-EXPORT int closedir(DIR *folder) {
-    REAL(closedir);
-    const int failure = error_of(CALL_closedir), closed = real(folder);
-    return failure > 0 ? errno = failure, -1 : closed;
-}
-EXPORT int fclose(FILE *file) {
-    REAL(fclose);
-    const int failure = error_of(CALL_fclose), closed = real(file);
-    return failure > 0 ? errno = failure, EOF : closed;
-}
-
-EXPORT ssize_t read(int fd, void *dst, size_t size) {
-    REAL(read);
-    FAIL_OR(read, -1);
-    return real(fd, dst, shortened(size, error));
-}
-EXPORT ssize_t pread(int fd, void *dst, size_t size, off_t offset) {
-    REAL(pread);
-    FAIL_OR(pread, -1);
-    return real(fd, dst, shortened(size, error), offset);
-}
-EXPORT ssize_t pwrite(int fd, const void *src, size_t size, off_t offset) {
-    REAL(pwrite);
-    FAIL_OR(pwrite, -1);
-    return real(fd, src, shortened(size, error), offset);
-}
+/* The descriptor is gone whatever the call says. */
+#define CLOSE(name, type, failed)                                         \
+    EXPORT int name(type handle) {                                        \
+        REAL(name);                                                       \
+        const int failure = error_of(CALL_##name), closed = real(handle); \
+        return failure > 0 ? errno = failure, failed : closed;            \
+    }
+CLOSE(close, int, -1)
+CLOSE(closedir, DIR *, -1)
+CLOSE(fclose, FILE *, EOF)
 
 /* REPLACE(type, failure, name, (parameters), (arguments)): a call that fails or is made. */
 #define REPLACE(type, failure, name, parameters, arguments) \
@@ -372,6 +344,7 @@ REPLACE(int, -1, fallocate, (int fd, int mode, off_t offset, off_t size), (fd, m
 REPLACE(DIR *, NULL, fdopendir, (int fd), (fd))
 REPLACE(char *, NULL, fgets, (char *dst, int size, FILE *file), (dst, size, file))
 REPLACE(int, -1, flock, (int fd, int operation), (fd, operation))
+REPLACE(FILE *, NULL, fopen, (const char *path, const char *mode), (path, mode))
 REPLACE(int, -1, fstat, (int fd, struct stat *out), (fd, out))
 REPLACE(int, -1, fstatat, (int folder, const char *path, struct stat *out, int flags), (folder, path, out, flags))
 REPLACE(int, -1, fsync, (int fd), (fd))
@@ -380,6 +353,10 @@ REPLACE(int, -1, linkat, (int a, const char *from, int b, const char *to, int fl
 REPLACE(int, -1, madvise, (void *address, size_t size, int advice), (address, size, advice))
 REPLACE(DIR *, NULL, opendir, (const char *path), (path))
 REPLACE(int, -1, poll, (struct pollfd * list, nfds_t count, int timeout), (list, count, timeout))
+REPLACE(ssize_t, -1, pread, (int fd, void *dst, size_t size, off_t offset), (fd, dst, shortened(size, error), offset))
+REPLACE(ssize_t, -1, pwrite, (int fd, const void *src, size_t size, off_t offset),
+        (fd, src, shortened(size, error), offset))
+REPLACE(ssize_t, -1, read, (int fd, void *dst, size_t size), (fd, dst, shortened(size, error)))
 REPLACE(struct dirent *, NULL, readdir, (DIR * folder), (folder))
 REPLACE(char *, NULL, realpath, (const char *path, char *dst), (path, dst))
 REPLACE(int, -1, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to))

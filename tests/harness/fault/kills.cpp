@@ -19,6 +19,7 @@
 #include <random>
 
 #include "support/sanitized.h"
+#include "support/small_model.h"
 #include "train/training.hpp"
 
 namespace {
@@ -31,10 +32,7 @@ struct Shared {
     std::atomic<int64_t> resumed;  // of the last start
 };
 
-const Settings kSmall = {{"model.encoder_layers", "1"}, {"model.decoder_layers", "1"}, {"model.d_model", "16"},
-                         {"model.d_ff", "16"},          {"model.heads", "1"},          {"model.d_k", "16"},
-                         {"model.d_v", "16"},           {"model.vocab_size", "40"},    {"model.max_length", "64"},
-                         {"context.threads", "1"}};
+const Settings kSmall = {XF_TEST_SMALL_MODEL, {"model.vocab_size", "40"}, {"context.threads", "1"}};
 
 std::shared_ptr<xf::Context> one_thread() {
     return std::make_shared<xf::Context>(options_of({{"context.device", "cpu:ref"}, {"context.threads", "1"}}),

@@ -19,6 +19,7 @@
 #include <random>
 #include <set>
 
+#include "support/small_model.h"
 #include "train/training.hpp"
 
 namespace {
@@ -212,9 +213,7 @@ struct Saves {
     std::vector<std::string> wanted;  // the files; [0] is none
 };
 
-const Settings kSmall = {{"model.encoder_layers", "1"}, {"model.decoder_layers", "1"}, {"model.d_model", "16"},
-                         {"model.d_ff", "16"},          {"model.heads", "1"},          {"model.d_k", "16"},
-                         {"model.d_v", "16"},           {"model.vocab_size", "40"},    {"model.max_length", "64"}};
+const Settings kSmall = {XF_TEST_SMALL_MODEL, {"model.vocab_size", "40"}};
 
 constexpr int kSaves = 4;
 

@@ -201,28 +201,13 @@ xf_status Call::batch_call(uint8_t what) {
     int64_t offsets[] = {0, 3, 5};
     xf_batch batch = {sizeof batch, 2, ids, offsets, ids, offsets, nullptr, nullptr, 0};
     const int64_t number = choices_.integer();
-    switch (choices_.byte()) {
-        case 1:
-            ids[choices_.below(5)] = static_cast<int32_t>(number);
-            break;
-        case 2:
-            offsets[choices_.below(2)] = number;
-            break;
-        case 3:
-            batch.sentences = std::min<int64_t>(number, 2);
-            break;
-        case 4:
-            batch.struct_size = static_cast<size_t>(std::min<int64_t>(number, sizeof batch));
-            break;
-        case 5:
-            batch.src_ids = nullptr;
-            break;
-        case 6:
-            batch.tgt_ids = nullptr, batch.tgt_offsets = choices_.flip() ? nullptr : offsets;
-            break;
-        default:
-            break;
-    }
+    const uint8_t wrong = choices_.byte();
+    if (wrong == 1) ids[choices_.below(5)] = static_cast<int32_t>(number);
+    if (wrong == 2) offsets[choices_.below(2)] = number;
+    if (wrong == 3) batch.sentences = std::min<int64_t>(number, 2);
+    if (wrong == 4) batch.struct_size = static_cast<size_t>(std::min<int64_t>(number, sizeof batch));
+    if (wrong == 5) batch.src_ids = nullptr;
+    if (wrong == 6) batch.tgt_ids = nullptr, batch.tgt_offsets = choices_.flip() ? nullptr : offsets;
     switch (what) {
         case 0:
             return CALL(xf_train_step, pick<xf_trainer>(w_.trainers), &batch, 1, nullptr, nullptr);

@@ -52,16 +52,10 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
     if (size < 10 || header > size - 8 || random() % 16 == 0) return LLVMFuzzerMutate(data, size, max_size);
     const std::string_view file(reinterpret_cast<const char *>(data), size);
     std::string json(file.substr(8, header)), numbers(file.substr(8 + header));
-    switch (random() % 4) {
-        case 0:
-            json = mutated(json, json.size() + 256);
-            break;
-        case 1:
-            numbers = mutated(numbers, numbers.size());
-            break;
-        default:
-            json = other_value(json, &random);
-    }
+    const auto part = random() % 4;
+    if (part == 0) json = mutated(json, json.size() + 256);
+    if (part == 1) numbers = mutated(numbers, numbers.size());
+    if (part >= 2) json = other_value(json, &random);
     header = json.size();
     std::string changed(reinterpret_cast<const char *>(&header), sizeof header);
     changed += json;

@@ -120,7 +120,6 @@ static void count(xf_status status) {
 static void *use_all(void *arg) {
     const int number = (int)(intptr_t)arg;
     float own[1 << 13] = {0};
-    char value[16];
     atomic_fetch_add(&begun, 1);
     while (atomic_load(&begun) < THREADS) continue;
     for (int i = 0; i < ROUNDS; ++i) {
@@ -129,44 +128,23 @@ static void *use_all(void *arg) {
         xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
         int64_t seen;
         double score;
-        switch ((i + number) % 10) {
-            case 0:
-                count(xf_translate(world.decoder, texts, NULL, 1, NULL, NULL, &answers, NULL));
-                xf_hypotheses_free(answers);
-                break;
-            case 1:
-                count(xf_score(world.decoder, &one_pair, NULL, &score, NULL));
-                break;
-            case 2: {
-                const xf_status status = xf_train_step(world.trainer, &one_pair, 1, NULL, NULL, NULL);
-                if (status == XF_OK) atomic_fetch_add(&steps, 1);
-                count(status);
-                break;
-            }
-            case 3:
-                count(xf_model_read_tensor(world.model, 0, own, first_size, NULL));
-                break;
-            case 4:
-                count(xf_model_write_tensor(world.model, 0, values, first_size, NULL));
-                break;
-            case 5:
-                count(xf_batcher_next(world.batcher, NULL, &next, NULL));
-                break;
-            case 6:
-                count(xf_batcher_get_stats(world.batcher, &stats, NULL));
-                break;
-            case 7:
-                snprintf(value, sizeof value, "%d", 1 + number);
-                count(xf_config_set(world.config, "decode.beam", value, NULL));
-                break;
-            case 8:
-                count(get_integer(world.config, "decode.beam", &seen, NULL));
-                break;
-            default:
-                if (xf_trainer_step_count(world.trainer) < 0) abort();
-                xf_context_cancel(NULL);
-                break;
+        const int what = (i + number) % 10;
+        if (what == 0) count(xf_translate(world.decoder, texts, NULL, 1, NULL, NULL, &answers, NULL));
+        if (what == 1) count(xf_score(world.decoder, &one_pair, NULL, &score, NULL));
+        if (what == 2) {
+            const xf_status status = xf_train_step(world.trainer, &one_pair, 1, NULL, NULL, NULL);
+            if (status == XF_OK) atomic_fetch_add(&steps, 1);
+            count(status);
         }
+        if (what == 3) count(xf_model_read_tensor(world.model, 0, own, first_size, NULL));
+        if (what == 4) count(xf_model_write_tensor(world.model, 0, values, first_size, NULL));
+        if (what == 5) count(xf_batcher_next(world.batcher, NULL, &next, NULL));
+        if (what == 6) count(xf_batcher_get_stats(world.batcher, &stats, NULL));
+        if (what == 7) count(xf_config_set_number(world.config, "decode.beam", 1 + number, NULL));
+        if (what == 8) count(get_integer(world.config, "decode.beam", &seen, NULL));
+        if (what == 9 && xf_trainer_step_count(world.trainer) < 0) abort();
+        if (what == 9) xf_context_cancel(NULL);
+        xf_hypotheses_free(answers);
     }
     return NULL;
 }

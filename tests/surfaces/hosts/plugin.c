@@ -6,6 +6,8 @@
  */
 #include <xformer/xformer.h>
 
+#include "../../support/small_model.h"
+
 static int lines; /* of the log, whose function goes with this plugin */
 
 static void log_line(void *user, const xf_log_line *line) {
@@ -18,10 +20,7 @@ XF_API int use(const char *device, double *score, xf_error *err);
 
 int use(const char *device, double *score, xf_error *err) {
     static const char *const settings[][2] = {
-        {"context.threads", "3"},      {"model.vocab_size", "96"}, {"model.encoder_layers", "1"},
-        {"model.decoder_layers", "1"}, {"model.d_model", "16"},    {"model.d_ff", "24"},
-        {"model.heads", "2"},          {"model.d_k", "8"},         {"model.d_v", "8"},
-        {"model.max_length", "64"},    {"model.seed", "3"}};
+        {"context.threads", "3"}, {"model.vocab_size", "96"}, {"model.seed", "3"}, XF_TEST_SMALL_MODEL};
     enum { end = 1 }; /* the default of "model.end_token" */
     const int32_t ids[] = {5, 6, 7, end, 8, 9, end};
     const int64_t offsets[] = {0, 4, 7};
