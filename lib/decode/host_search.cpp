@@ -24,8 +24,8 @@ void HostSearch::clear() {
 
 void HostSearch::add(const SearchTask &task) {
     if (vacant_.empty()) {
+        vacant_.reserve(sentences_.size() + 1);  // so that clear() cannot fail
         sentences_.emplace_back();
-        vacant_.reserve(sentences_.size());  // clear() and end() cannot fail
         vacant_.push_back(static_cast<int32_t>(sentences_.size()) - 1);
     }
     Sentence &sentence = sentences_[vacant_.back()];
