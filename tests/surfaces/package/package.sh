@@ -63,7 +63,9 @@ grep -qF "revision of 99.0.0" log || { cat log; fail "the reason for refusing a 
 
 # The build is reproducible. The second packages need no compression; permissions are checked below.
 umask 027
-quietly "$CPACK" -G DEB --config "$BUILD/CPackConfig.cmake" -B "$target"
+compression=()
+if [ $# = 0 ]; then compression=(-D CPACK_DEBIAN_COMPRESSION_TYPE=gzip); fi # xz takes much longer
+quietly "$CPACK" -G DEB --config "$BUILD/CPackConfig.cmake" -B "$target" "${compression[@]}"
 rm -rf "$target/_CPack_Packages"
 equal "packages" "$(for package in "${packages[@]}"; do basename "$(deb "$package")"; done)" \
     "$(find "$target" -name '*.deb' -exec basename {} \; | sort)"
