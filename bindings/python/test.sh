@@ -35,7 +35,7 @@ say "The package with the installed library"
 fresh sources
 (
     . "$here/../environment.sh" "$prefix"
-    only=(-k "not its_program")  # runs below as numerals.py
+    only=(-k "not its_programs")  # run below as numerals.py
     suite "$PYTHON"
     # The package without the library, from a source distribution as on PyPI.
     cp -RL "$here" tree && chmod -R u+w tree
@@ -43,12 +43,13 @@ fresh sources
     "$PYTHON" -m pip -q --disable-pip-version-check --no-cache-dir install --no-index --no-deps --no-build-isolation \
         --target installed xformer-*.tar.gz
     test ! -e installed/xformer/lib
-    # The README's first program trains a tiny model, which the benchmark then uses.
+    # The README's programs train a tiny model, which the benchmark then uses, and serve it.
     export PYTHONPATH=installed
     sed -n '/^```python$/,/^```$/p' "$here/README.md" | grep -v '^```' >numerals.py
     "$PYTHON" numerals.py | tee output
     grep -q '^step 500  loss ' output
     grep -qx 'three two one -> drei zwei eins' output
+    tail -n 1 output | grep -qx 'vier drei zwei'
     printf '%s\n' "three two one" "four" "one two three four" >texts
     "$PYTHON" "$here/bench.py" numerals.xf texts translations 2 | tee seconds
     [ "$(grep -cxE '[0-9]+\.[0-9]{6}' seconds)" = 2 ]
@@ -91,7 +92,7 @@ echo "the files require $asked; the tag says 2.$promised"
 cp ../sources/numerals.xf en-de.xf
 [ "$(alone environment/bin/python -c "$(python_sentence)" | wc -l)" = 1 ]
 # Long tests that ran above and do not depend on the location of the library are skipped.
-elsewhere="test_convert_hf test_errors test_arguments test_contracts leak its_program flipped_bits"
+elsewhere="test_convert_hf test_engine test_errors test_arguments test_contracts leak its_programs flipped_bits"
 only=(-k "not ${elsewhere// / and not }")
 suite env -i PATH=/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 environment/bin/python
 echo "the Python binding passed"

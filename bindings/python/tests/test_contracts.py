@@ -570,6 +570,28 @@ class Operations:
         best = w.decoder.translate(["one two"], constraint=given[kind])[0][0]
         return best.text if best.finished else "unfinished %.0f" % best.log_probability
 
+    def engine__translate(w, text):
+        with xformer.Engine(w.model, w.config) as engine:
+            engine.submit(text)
+            found = engine.next().text
+        return "equal" if found == w.decoder.translate([text])[0][0].text else found
+
+    def engine__cancelled(w, _):
+        with xformer.Engine(w.model, {**OPTIONS, "engine.thread": False}) as engine:
+            engine.cancel(engine.submit("one"))
+            while engine.step():
+                pass
+            return engine.next(0).text
+
+    def engine__closed(w, _):
+        engine = xformer.Engine(w.model, w.config)
+        engine.close()
+        return engine.submit("one")
+
+    def engine__priority(w, priority):
+        with xformer.Engine(w.model, w.config) as engine:
+            return engine.submit("one", priority=int(priority))
+
     def attention(w, kind, layer):
         batch = xformer.Batch.from_ids([[5, 6, 1]], [[9, 8, 7, 1]])
         weights = experimental.attention_weights(w.decoder, batch, experimental.AttentionKind[kind.upper()], int(layer))

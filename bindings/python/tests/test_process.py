@@ -275,14 +275,16 @@ class Processes(unittest.TestCase):
 
 
 class Readme(unittest.TestCase):
-    def test_its_program(self):
+    def test_its_programs(self):
         with open(os.path.join(PYTHON, "README.md"), encoding="utf-8") as file:
-            program = re.search(r"```python\n(.*?)```", file.read(), flags=re.S).group(1)
+            program = "".join(re.findall(r"```python\n(.*?)```", file.read(), flags=re.S))
         with tempfile.TemporaryDirectory() as folder:
             done = run_python(program, cwd=folder)
         self.assertEqual((done.stderr, done.returncode), ("", 0))
-        promised = re.search(r"# (three two one -> .*)", program).group(1)
-        self.assertEqual(done.stdout.splitlines()[-1], promised)
+        promised = [re.search(pattern, program).group(1) for pattern in (r"# (three two one -> .*)", r"at last: (.*)")]
+        lines = done.stdout.splitlines()
+        self.assertEqual([lines[5], lines[-1]], promised)
+        self.assertIn("eins zwei vier", lines)
         self.assertIn("step 500  loss ", done.stdout)
 
 

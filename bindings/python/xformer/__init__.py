@@ -14,7 +14,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
-from . import batch, call, config, context, data, decoder, errors, eval, experimental, io, model, text, trainer
+from . import batch, call, config, context, data, decoder, engine, errors, eval, experimental, io, model, text, trainer
 from ._abi import lib as _lib
 from ._buffer import integer as _integer
 from .batch import *
@@ -23,6 +23,7 @@ from .config import *
 from .context import *
 from .data import *
 from .decoder import *
+from .engine import *
 from .errors import *
 from .eval import *
 from .io import *
@@ -56,4 +57,4 @@ def status_name(status: int) -> str:
 
 __all__ = ["build_info", "experimental", "status_name", "version", "version_num"]
 __all__ += batch.__all__ + call.__all__ + config.__all__ + context.__all__ + data.__all__ + decoder.__all__
-__all__ += errors.__all__ + eval.__all__ + io.__all__ + model.__all__ + text.__all__ + trainer.__all__
+__all__ += engine.__all__ + errors.__all__ + eval.__all__ + io.__all__ + model.__all__ + text.__all__ + trainer.__all__

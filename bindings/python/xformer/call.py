@@ -74,7 +74,7 @@ class Call:
         self._own = CancelToken() if cancel is None else None
         flag = (cancel or self._own)._value  # type: ignore[union-attr]
         callback = abi.xf_progress_fn(self.guard(report))
-        struct = abi.xf_call(ctypes.pointer(flag), _milliseconds(deadline), callback)
+        struct = abi.xf_call(ctypes.pointer(flag), milliseconds(deadline), callback)
         self._as_parameter_ = ctypes.pointer(struct)
 
     def guard(self, function: Callable[..., object]) -> Callable[..., int]:
@@ -134,7 +134,7 @@ class Call:
             sys.unraisablehook = before
 
 
-def _milliseconds(deadline: Optional[Deadline]) -> int:
+def milliseconds(deadline: Optional[Deadline]) -> int:
     """Returns a deadline for xf_call. One that has already passed becomes 1 ms, because 0 means no deadline."""
     if deadline is None:
         return 0

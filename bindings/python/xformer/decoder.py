@@ -132,7 +132,7 @@ class Decoder(Handle):
     def _decode(self, function: Any, *args: object, call: Call) -> List[Hypotheses]:
         found = Native(lib.xf_hypotheses_free)
         call.run(function, self._c, *args, call, found.out())
-        return [_hypotheses(found, sentence) for sentence in range(lib.xf_hypotheses_sentence_count(found))]
+        return [hypotheses_of(found, sentence) for sentence in range(lib.xf_hypotheses_sentence_count(found))]
 
     def score(
         self,
@@ -263,7 +263,7 @@ def _params(config: ConfigLike, constraint: Optional[Constraint], call: Call) ->
     return params, options
 
 
-def _hypotheses(found: Native, sentence: int) -> Hypotheses:
+def hypotheses_of(found: Native, sentence: int) -> Hypotheses:
     info = abi.xf_sentence_info()
     call(lib.xf_hypotheses_get_sentence, found, sentence, ctypes.byref(info))
     hypotheses = Hypotheses(_hypothesis(found, sentence, index) for index in range(info.hypothesis_count))
