@@ -95,6 +95,10 @@ flags=(-cp "$work/out/xformer.jar" -Dxformer.library.path="$work/out")
 output=$(program "${flags[@]}" Numerals.java)
 expected=$(sed -n 's|.*// \(three two one -> .*\)|\1|p' Numerals.java)
 [ -n "$expected" ] && [ "${output##*$'\n'}" = "$expected" ] || fail "Numerals.java printed: $output"
+block java 2 >Serve.java
+output=$(program "${flags[@]}" Serve.java)
+[ "$(head -n 2 <<<"$output")" = "eins zwei"$'\n'"vier" ] && [ "${output##*$'\n'}" = "vier drei zwei" ] ||
+    fail "Serve.java printed: $output"
 mkdir -p examples/translate
 cp "$here/../../examples/translate/en-de.xf" examples/translate
 ln -s "$work/out" out

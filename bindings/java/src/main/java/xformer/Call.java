@@ -29,11 +29,15 @@ public final class Call {
      * millisecond.
      */
     public Call deadline(Duration after) {
-        if (after.isNegative() || after.isZero()) {
-            throw new IllegalArgumentException("the deadline is " + after + ", expected a positive duration");
-        }
-        deadline = Math.max(1, after.toMillis());
+        deadline = milliseconds(after);
         return this;
+    }
+
+    static long milliseconds(Duration deadline) {
+        if (deadline.isNegative() || deadline.isZero()) {
+            throw new IllegalArgumentException("the deadline is " + deadline + ", expected a positive duration");
+        }
+        return Math.max(1, deadline.toMillis());
     }
 
     /** Reports the progress of the call. */

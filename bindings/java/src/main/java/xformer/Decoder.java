@@ -112,7 +112,7 @@ public final class Decoder extends NativeObject {
         });
     }
 
-    private static Translation result(Frame f, long found, long sentence, Memory info, Memory h) {
+    static Translation result(Frame f, long found, long sentence, Memory info, Memory h) {
         f.check(Native.xf_hypotheses_get_sentence(found, sentence, info.address(), f.err()));
         int status = info.getInt(Abi.xf_sentence_info.status);
         if (status < 0) {

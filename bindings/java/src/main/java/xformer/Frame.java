@@ -41,6 +41,7 @@ final class Frame implements AutoCloseable {
     private Sink.Writer writer;
     private ProgressListener progress;
     private Experimental.Constraint constraint;
+    private EngineThread engine;
     private Runnable onSuccess = () -> {};
 
     Frame() {
@@ -171,6 +172,8 @@ final class Frame implements AutoCloseable {
     /** The xf_constraint_fn. */
     @SuppressWarnings("unused")
     private static int restrict(long user, long step) {
+        EngineThread engine = CURRENT.get().engine;
+        if (engine != null) return engine.restrict(user, step);
         return required(() -> Experimental.restrict(CURRENT.get().constraint, step));
     }
 
@@ -206,6 +209,11 @@ final class Frame implements AutoCloseable {
 
     void constraint(Experimental.Constraint asked) {
         constraint = asked;
+    }
+
+    /** The requests to which the constraints of this call belong. */
+    void engine(EngineThread requests) {
+        engine = requests;
     }
 
     /** The index of a reader, which xf_source::user holds. */

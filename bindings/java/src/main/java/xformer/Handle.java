@@ -19,6 +19,7 @@ final class Handle implements Runnable {
         CONTEXT(Native::xf_context_free),
         CORPUS(Native::xf_corpus_free),
         DECODER(Native::xf_decoder_free),
+        ENGINE(Native::xf_engine_free),
         MODEL(Native::xf_model_free),
         TOKENIZER(Native::xf_tokenizer_free),
         TRAINER(Native::xf_trainer_free);

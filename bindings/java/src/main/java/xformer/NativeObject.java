@@ -6,7 +6,7 @@ package xformer;
  * freed some time after it becomes unreachable.
  */
 public abstract sealed class NativeObject implements AutoCloseable
-        permits Batcher, Context, Corpus, Decoder, Model, Tokenizer, Trainer {
+        permits Batcher, Context, Corpus, Decoder, Engine, Model, Tokenizer, Trainer {
     final Handle handle;
     // The callbacks of the context, which live as long as any of its objects.
     final Services services;
@@ -33,7 +33,7 @@ public abstract sealed class NativeObject implements AutoCloseable
      * wait: if a call of another thread is using the object, it is freed when that call returns.
      */
     @Override
-    public final void close() {
+    public void close() {
         handle.close();
     }
 

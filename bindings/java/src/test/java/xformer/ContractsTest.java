@@ -21,7 +21,10 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -156,6 +159,7 @@ public class ContractsTest {
             return new Outcome(failed.status().name(), message + code);
         }
         String status = error instanceof Within ? "RAISED"
+                : error instanceof CancellationException ? "CANCELLED"
                 : error instanceof IllegalStateException ? "CLOSED"
                 : error instanceof IndexOutOfBoundsException ? "OUT_OF_RANGE"
                 : error instanceof IllegalArgumentException || error instanceof NullPointerException
@@ -671,6 +675,43 @@ public class ContractsTest {
         });
     }
 
+    /** The result of a future, or what it threw. */
+    private static String text(Future<EngineEvent> result) throws Exception {
+        try {
+            return result.get(60, TimeUnit.SECONDS).text();
+        } catch (ExecutionException error) {
+            throw (Exception) error.getCause();
+        }
+    }
+
+    private void serving() {
+        add("engine.translate", (w, a) -> {
+            try (Engine engine = new Engine(w.model, w.config)) {
+                String found = text(engine.submit(new EngineRequest(a[0])));
+                return found.equals(w.decoder.translate(a[0]).text()) ? "equal" : found;
+            }
+        });
+        refused("engine.cancelled", (w, a) -> {
+            try (Engine engine = new Engine(w.model, World.options("engine.thread", false))) {
+                Future<EngineEvent> result = engine.submit(new EngineRequest("one"));
+                result.cancel(false);
+                while (engine.step()) continue;
+                assertEquals(1, engine.info().cancelled());
+                text(result);
+            }
+        });
+        refused("engine.closed", (w, a) -> {
+            Engine engine = new Engine(w.model, w.config);
+            engine.close();
+            engine.submit(new EngineRequest("one"));
+        });
+        refused("engine.priority", (w, a) -> {
+            try (Engine engine = new Engine(w.model, w.config)) {
+                engine.submit(new EngineRequest("one").priority(Integer.parseInt(a[0])));
+            }
+        });
+    }
+
     private void cancelling() {
         refused("cancel.before", (w, a) -> {
             Consumer<Call> call = calls(w).get(a[0]);
@@ -878,6 +919,7 @@ public class ContractsTest {
         models();
         training();
         decoding();
+        serving();
         cancelling();
         callbacksAndThreads();
         closing();
