@@ -84,10 +84,7 @@ func (c *call) control(ctx context.Context) {
 	c.xf = &given.call
 	*c.xf = C.xf_call{struct_size: C.sizeof_xf_call, cancelled: &given.cancelled}
 	if limited {
-		c.xf.deadline_ms = 1 // 0 would mean that there is no deadline
-		if left := time.Until(deadline); left > time.Millisecond {
-			c.xf.deadline_ms = C.int64_t((left + time.Millisecond - 1) / time.Millisecond)
-		}
+		c.xf.deadline_ms = milliseconds(deadline)
 	}
 	if progress != nil {
 		C.xfgo_set_progress(c.xf, c.handle(progress))
@@ -112,6 +109,14 @@ func (c *call) control(ctx context.Context) {
 		close(ended)
 		<-left // the flag is freed afterwards
 	})
+}
+
+// milliseconds returns the time until a deadline for C, rounded up; 0 would mean that there is no deadline.
+func milliseconds(deadline time.Time) C.int64_t {
+	if left := time.Until(deadline); left > time.Millisecond {
+		return C.int64_t((left + time.Millisecond - 1) / time.Millisecond)
+	}
+	return 1
 }
 
 func (c *call) end() {

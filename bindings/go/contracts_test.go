@@ -858,6 +858,28 @@ var operations = map[string]func(w *world, a []string) (string, error){
 		batch := need(NewBatch(two, two))
 		return fails(w.decoder.AttentionWeights(batch, AttentionCross, 0))
 	},
+	"engine.translate": func(w *world, a []string) (string, error) {
+		found := need(w.engine(false, nil).Translate(background, Request{Text: a[0]}))
+		expected := need(w.decoder.Translate(background, []string{a[0]}, nil))
+		return same(reflect.DeepEqual(found, expected[0])), nil
+	},
+	"engine.cancelled": func(w *world, a []string) (string, error) {
+		engine := w.engine(true, nil)
+		id, events := w.submit(engine, Request{Text: "one"})
+		need(engine.Cancel(id))
+		w.run(engine)
+		return "", last(w.T, events).Result.Err
+	},
+	"engine.closed": func(w *world, a []string) (string, error) {
+		engine := w.engine(false, nil)
+		w.must(engine.Close())
+		w.must(engine.Close())
+		return fails(engine.Translate(background, Request{Text: "one"}))
+	},
+	"engine.priority": func(w *world, a []string) (string, error) {
+		_, _, err := w.engine(false, nil).Submit(background, Request{Text: "one", Priority: int(number(a[0]))})
+		return "", err
+	},
 	"cancel.before": func(w *world, a []string) (string, error) {
 		call := w.cancellable()[a[0]]
 		ctx, cancel := context.WithCancel(background)

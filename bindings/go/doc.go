@@ -22,7 +22,8 @@ create many objects should close them. Using a closed object returns ErrClosed.
 Distinct objects may be used by distinct goroutines at the same time. Calls on the same object may overlap only if both
 are read-only; otherwise the second call returns ErrBusy and does nothing. Read-only are all methods of Context, Corpus,
 and Tokenizer, those of Model except NewTrainer, WriteTensor, SetMetadata, and DeleteMetadata, and methods that only
-report properties. Goroutines that translate share a Model and use one Decoder each. A call of a Trainer uses its Model
+report properties. Goroutines that translate share a Model and use one Decoder each, or share an Engine, whose methods may
+all overlap. A call of a Trainer uses its Model
 exclusively; to translate during training, translate with a copy (Model.Copy).
 
 # Cancellation, deadlines, and progress

@@ -42,6 +42,7 @@ var (
 	kindContext   = &kind{"context", func(p unsafe.Pointer) { C.xf_context_free((*C.xf_context)(p)) }}
 	kindCorpus    = &kind{"corpus", func(p unsafe.Pointer) { C.xf_corpus_free((*C.xf_corpus)(p)) }}
 	kindDecoder   = &kind{"decoder", func(p unsafe.Pointer) { C.xf_decoder_free((*C.xf_decoder)(p)) }}
+	kindEngine    = &kind{"engine", func(p unsafe.Pointer) { C.xf_engine_free((*C.xf_engine)(p)) }}
 	kindModel     = &kind{"model", func(p unsafe.Pointer) { C.xf_model_free((*C.xf_model)(p)) }}
 	kindTokenizer = &kind{"tokenizer", func(p unsafe.Pointer) { C.xf_tokenizer_free((*C.xf_tokenizer)(p)) }}
 	kindTrainer   = &kind{"trainer", func(p unsafe.Pointer) { C.xf_trainer_free((*C.xf_trainer)(p)) }}

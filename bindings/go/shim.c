@@ -35,6 +35,20 @@ void xfgo_set_constraint(xf_constraint *constraint, uintptr_t handle) {
     constraint->user = (void *)handle;
 }
 
+static int32_t constrain_request(void *user, const xf_constraint_step *step) {
+    return xfgoConstrainRequest((uintptr_t)user, (xf_constraint_step *)step);
+}
+
+void xfgo_set_request_constraint(xf_constraint *constraint, uintptr_t handle) {
+    constraint->struct_size = sizeof(xf_constraint);
+    constraint->function = constrain_request;
+    constraint->user = (void *)handle;
+}
+
+void xfgo_set_request_user(xf_request *request, uintptr_t handle) { request->user = (void *)handle; }
+
+uintptr_t xfgo_event_user(const xf_event *event) { return (uintptr_t)event->user; }
+
 static int32_t read_at(void *user, uint64_t offset, void *dst, size_t bytes) {
     return xfgoRead((uintptr_t)user, offset, dst, bytes);
 }

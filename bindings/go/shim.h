@@ -30,6 +30,13 @@ void xfgo_set_constraint(xf_constraint *constraint, uintptr_t handle);
 void xfgo_set_reader(xf_source *source, uintptr_t handle);
 void xfgo_set_writer(xf_sink *sink, uintptr_t handle);
 
+/* The callback for a request of an engine, which the library calls on any thread. */
+void xfgo_set_request_constraint(xf_constraint *constraint, uintptr_t handle);
+
+/* Go must not keep a handle in a pointer. */
+void xfgo_set_request_user(xf_request *request, uintptr_t handle);
+uintptr_t xfgo_event_user(const xf_event *event);
+
 /* Stores the cgo.Handle of a failure for this thread, 0 for none, and returns the previous one. */
 uintptr_t xfgo_keep(uintptr_t failure);
 

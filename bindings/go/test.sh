@@ -72,6 +72,11 @@ cp "$work/numerals/numerals.xf" "$work/hello/en-de.xf"
 translation=$(cd "$work/hello" && ./hello)
 [ -n "$translation" ] || fail "the README's second program printed nothing"
 
+program engine 3
+cp "$work/numerals/numerals.xf" "$work/engine/"
+(cd "$work/engine" && ./engine) | grep -v '^so far: ' >"$work/engine/output"
+printf 'drei zwei eins\neins zwei\n' | cmp - "$work/engine/output" || fail "engine: $(cat "$work/engine/output")"
+
 # The commands.
 go build -o "$work/bin/" ./bench ./examples/translate
 printf 'one two\n\nthree two one\n' >"$work/sentences"
