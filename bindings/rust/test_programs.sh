@@ -32,6 +32,13 @@ if [ "$found" != "zwei vier" ]; then
     exit 1
 fi
 
+program 3 >hello/src/bin/engine.rs
+cargo run --quiet --offline --manifest-path hello/Cargo.toml --bin engine >printed
+if [ "$(tail -n 2 printed | paste -sd /)" != "drei zwei eins/eins zwei, zwei" ]; then
+    echo "the engine of the README printed '$(cat printed)'" >&2
+    exit 1
+fi
+
 cargo build --quiet "${manifest[@]}" --examples
 examples=$CARGO_TARGET_DIR/debug/examples
 printf 'one two\nthree\n' >sentences

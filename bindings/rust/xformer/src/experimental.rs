@@ -290,13 +290,14 @@ impl<'a> Constraint<'a> {
     }
 }
 
+/// The hypotheses of one step.
+///
 /// # Safety
 ///
-/// `user` is from [`Constraint::raw`]; `step` is as the headers say.
-unsafe extern "C" fn constrain(user: *mut c_void, step: *const sys::xf_constraint_step) -> i32 {
-    // SAFETY: valid during this call; a bit exists for each id. The library calls this once at a time, during the call
-    // that borrows the closure.
-    let (closure, mut partials) = unsafe {
+/// `step` is as the headers say, and valid for `'a`.
+pub(crate) unsafe fn partials<'a>(step: *const sys::xf_constraint_step) -> Vec<Partial<'a>> {
+    // SAFETY: as the caller promises; a bit exists for each id.
+    unsafe {
         let step = &*step;
         let words = (step.vocab_size as usize + 31) / 32;
         let partial = |raw: &*const sys::xf_partial| {
@@ -309,9 +310,16 @@ unsafe extern "C" fn constrain(user: *mut c_void, step: *const sys::xf_constrain
                 allowed: slice::from_raw_parts_mut(raw.allowed, words),
             }
         };
-        let partials: Vec<_> = borrowed(step.partials, step.count).iter().map(partial).collect();
-        (&mut *user.cast::<Box<ConstraintFn<'_>>>(), partials)
-    };
+        borrowed(step.partials, step.count).iter().map(partial).collect()
+    }
+}
+
+/// # Safety
+///
+/// `user` is from [`Constraint::raw`]; `step` is as the headers say.
+unsafe extern "C" fn constrain(user: *mut c_void, step: *const sys::xf_constraint_step) -> i32 {
+    // SAFETY: as the caller promises. The library calls this once at a time, during the call that borrows the closure.
+    let (closure, mut partials) = unsafe { (&mut *user.cast::<Box<ConstraintFn<'_>>>(), partials(step)) };
     let flow = run_constraint(|| closure(&mut partials));
     i32::from(!matches!(flow, Some(ControlFlow::Continue(()))))
 }

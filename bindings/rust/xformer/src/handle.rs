@@ -39,6 +39,7 @@ foreign! {
     xf_trainer xf_trainer_free,
     xf_decoder xf_decoder_free,
     xf_hypotheses xf_hypotheses_free,
+    xf_engine xf_engine_free,
 }
 
 /// A handle of the library. It is owned by this value, or by another handle, which this value keeps alive.

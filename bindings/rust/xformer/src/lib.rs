@@ -15,8 +15,8 @@
 //!
 //! A [`Context`] opens a device. A [`Corpus`] contains sentence pairs, from which a [`Tokenizer`] is trained and a
 //! [`Batcher`] produces batches. A [`Trainer`] trains a [`Model`] with them, and a [`Decoder`] translates, scores, and
-//! evaluates with the model. Options are set by name in a [`Config`]; [`options`] returns the table of all options. `None`
-//! in place of a config selects all defaults.
+//! evaluates with the model. An [`Engine`] translates requests that arrive at any time. Options are set by name in a
+//! [`Config`]; [`options`] returns the table of all options. `None` in place of a config selects all defaults.
 //!
 //! # Ownership
 //!
@@ -60,6 +60,7 @@ mod config;
 mod context;
 mod corpus;
 mod decoder;
+mod engine;
 mod error;
 mod eval;
 pub mod experimental;
@@ -79,6 +80,7 @@ pub use config::{option, options, Config, OptionInfo, OptionType, Value};
 pub use context::{BackendInfo, BackendState, Context, ContextInfo, MemoryStats, NumberType};
 pub use corpus::{Corpus, CorpusStats};
 pub use decoder::{Decoder, EvalStats};
+pub use engine::{Engine, EngineInfo, Event, Request, Translation};
 pub use error::{Error, Result, Status};
 pub use eval::{bleu, chrf, BleuScore, BleuTokenize, ChrfScore};
 pub use host::{Host, LogLevel};

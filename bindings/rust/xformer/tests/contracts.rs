@@ -701,6 +701,20 @@ const OPERATIONS: &[(&str, Operation)] = &[
         }
         Ok(cancelled.to_string())
     }),
+    ("engine.translate", |w, a| {
+        let found = Engine::new(&w.model, &w.config)?.translate(Request::text(&a[0]))?.wait()?;
+        same(all(&found) == all(&w.decoder.translate(&[&a[0]])?))
+    }),
+    ("engine.cancelled", |w, _| {
+        let engine = Engine::new(&w.model, &config_with(&[("engine.thread", "false")]))?;
+        let translation = engine.translate(Request::text("one"))?;
+        engine.cancel(translation.id())?;
+        while engine.step()? {}
+        fails(translation.wait())
+    }),
+    ("engine.priority", |w, a| {
+        fails(Engine::new(&w.model, &w.config)?.submit(Request::text("one").priority(number(&a[0]))))
+    }),
     ("cancel.during", |w, a| {
         let (token, ended) = (CancelToken::new(), AtomicBool::new(false));
         let (context, decoder) = (&w.context, &mut w.decoder);

@@ -44,10 +44,13 @@ fn forks() {
 fn a_forked_child() {
     let mut w = World::new();
     w.train(2);
-    // SAFETY: the child has its own copy of the memory and ends with _exit.
+    let engine = Engine::new(&w.model, &w.config).expect("an engine");
+    let translation = engine.translate(Request::text("one")).expect("accepted");
+    drop(engine.translate(Request::text("two"))); // starts the receiver thread
+                                                  // SAFETY: the child has its own copy of the memory and ends with _exit.
     let child = unsafe { fork() };
     if child == 0 {
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| in_the_child(w)));
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| in_the_child(w, engine, translation)));
         // SAFETY: it ends the child, which has nothing to clean up.
         unsafe { _exit(if outcome.is_ok() { 7 } else { 1 }) }
     }
@@ -56,9 +59,10 @@ fn a_forked_child() {
     assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
     assert_eq!((status & 0x7f, status >> 8), (0, 7));
     assert_eq!(w.translate().len(), 12);
+    assert_eq!(translation.wait().expect("hypotheses").len(), 1);
 }
 
-fn in_the_child(mut w: World) {
+fn in_the_child(mut w: World, engine: Engine, translation: Translation) {
     let batch = Batch::from_ids([[2, END]]).expect("a batch");
     let errors = [
         w.context.memory().expect_err("forked"),
@@ -68,12 +72,15 @@ fn in_the_child(mut w: World) {
         w.decoder.decode(&batch).expect_err("forked"),
         w.trainer.step(&batch).expect_err("forked"),
         w.model.read_tensor(0).expect_err("forked"),
+        engine.info().expect_err("forked"),
+        engine.submit(Request::text("one")).expect_err("forked"),
+        translation.wait().expect_err("forked"),
         Model::new(&w.context, &w.tokenizer, &w.config).expect_err("forked"),
     ];
     for error in errors {
         assert_eq!(error.status(), Status::Forked, "{}", error);
     }
-    drop(w);
+    drop((w, engine));
     let mut new = World::new();
     new.train(1);
     assert_eq!(new.translate().len(), 12);
@@ -185,6 +192,20 @@ fn memory_is_freed() {
         copy.set_metadata("key", "text").expect("stored");
         drop(copy.copy_with_weights(NumberType::Int8).expect("a copy").metadata());
     });
+    let engine = Engine::new(&kept.model, &kept.config).expect("an engine");
+    no_leak("requests", 500, &mut || {
+        let request = Request::text("one").stream(true).constraint(|_| ControlFlow::Continue(()));
+        engine.translate(request).expect("accepted").wait().expect("hypotheses");
+        drop(engine.translate(Request::text("two")));
+        engine.submit(Request::text("three")).expect("accepted");
+        while !engine.next(None).expect("no error").expect("an event").last {}
+    });
+    no_leak("engine", 300, &mut || {
+        let engine = Engine::new(&kept.model, &kept.config).expect("an engine");
+        let request = Request::text("one").constraint(|_| ControlFlow::Continue(()));
+        engine.submit(request).expect("accepted");
+    });
+    drop(engine);
     no_leak("scores", 500, &mut || drop(kept.decoder.score(&batch).expect("scores")));
     no_leak("calls", 3000, &mut || {
         let token = CancelToken::new();
