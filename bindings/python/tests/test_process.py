@@ -247,6 +247,11 @@ class Processes(unittest.TestCase):
                 else:
                     self.assertRaises(TypeError, decoder.translate, ["one"], constraint=constraint)
 
+        def served(i):
+            engine = xformer.Engine(kept.model, OPTIONS)
+            engine.translate("one", constraint=lambda step: engine and None)  # a cycle
+            engine.submit("two")
+
         kept = World()
         self.addCleanup(kept.close)
         batch = xformer.Batch.from_texts(kept.model, SOURCES, SOURCES)
@@ -261,6 +266,7 @@ class Processes(unittest.TestCase):
             "batcher": (1000, lambda i: xformer.Batcher(kept.corpus, kept.tokenizer, OPTIONS).next()),
             "decoder": (500, lambda i: xformer.Decoder(kept.model, OPTIONS)),
             "constrained": (500, constrained),
+            "served": (300, served),
             "hypotheses": (500, lambda i: kept.decoder.translate(SOURCES)),
             "scores": (500, lambda i: kept.decoder.score(batch)),
         }

@@ -94,6 +94,12 @@ public class LeakTest extends WorldTest {
             });
             assertThrows(IllegalStateException.class, () -> w.decoder.translate(World.SOURCES, params));
         }));
+        loops.put("served", new Loop(100, () -> {
+            try (Engine engine = new Engine(w.model, w.config)) {
+                engine.submit(new EngineRequest("one").constraint((all, size) -> all.get(0).allowed().clear(5))).join();
+                engine.submit(new EngineRequest("two"));
+            }
+        }));
         loops.put("attention", new Loop(400,
                 () -> Experimental.attentionWeights(w.decoder, pair, Experimental.AttentionKind.CROSS, 0)));
         loops.put("scores", new Loop(400, () -> w.decoder.score(batch)));
