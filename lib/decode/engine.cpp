@@ -22,6 +22,8 @@ constexpr int64_t kEncoderTokens = 256;
 constexpr int64_t kStepsPerPriority = 64;
 // Models that requests use at the same time.
 constexpr size_t kMaxModels = 8;
+// A longer time is no limit, and its end might not be a time of the clock.
+constexpr int64_t kLongestMs = int64_t{1} << 40;
 // The time between two checks of a cancel flag, which cannot wake a thread.
 constexpr std::chrono::milliseconds kPoll{20};
 
@@ -209,7 +211,7 @@ void Engine::prepare(Request *request, const Served &served) {
 uint64_t Engine::submit(EngineRequest given) {
     auto owner = std::make_unique<Request>(std::move(given));
     Request *const request = owner.get();
-    request->deadline = Clock::now() + std::chrono::milliseconds(request->deadline_ms);
+    request->deadline = Clock::now() + std::chrono::milliseconds(std::min(request->deadline_ms, kLongestMs));
     request->source = &context_->cancel_source();
     request->cancellations = request->source->count();
     std::unique_lock lock(mutex_);
@@ -485,7 +487,7 @@ bool Engine::next(int64_t timeout_ms, const Call &call, EngineEvent *event) {
         call.check();
         if (first_event_ != nullptr) break;
         auto wait = std::chrono::duration_cast<Clock::duration>(kPoll);
-        if (timeout_ms >= 0) {
+        if (timeout_ms >= 0 && timeout_ms < kLongestMs) {
             const auto left = std::chrono::milliseconds(timeout_ms) - (Clock::now() - began);
             if (left <= left.zero()) return false;
             wait = std::min(wait, left);

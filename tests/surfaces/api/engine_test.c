@@ -290,6 +290,13 @@ TEST(waiting_for_events) {
     assert_int_equal(poll(&descriptor, 1, 20000), 1);
     ACCEPTED(xf_engine_next(engine, 0, NULL, &event, err));
     xf_hypotheses_free(event.hypotheses);
+    /* The longest times. */
+    xf_request patient = request;
+    patient.deadline_ms = INT64_MAX;
+    submit(engine, &patient);
+    ACCEPTED(xf_engine_next(engine, INT64_MAX, NULL, &event, err));
+    assert_int_equal(best(event.hypotheses, 0).complete, 1);
+    xf_hypotheses_free(event.hypotheses);
     assert_int_equal(poll(&descriptor, 1, 0), 0);
     /* Freed with events and requests that nobody received. */
     submit(engine, &request);
