@@ -106,6 +106,7 @@ TEST(values) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_config_set_number(c, "decode.beam", 4.5, err)); /* an integer */
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_config_set_number(c, "data.strict", 0.5, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_config_set_number(c, "decode.beam", INFINITY, err));
+    SAYS("is inf,"); /* the value before the conversion to an integer */
     REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_config_set_number(c, "train.dropout", INFINITY, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_config_set_number(c, "decode.beam", INT64_MAX, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_config_set_number(c, "data.strict", 2, err));

@@ -497,6 +497,8 @@ TEST(copy_and_average) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(world.context, with_empty, 2, NULL, &out, err));
     odd[1].struct_size = sizeof odd[1] + 8;
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(world.context, odd, 2, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(world.context, sources, SIZE_MAX, NULL, &out, err));
+    SAYS("count is");
 
     /* Only models with the same configuration and tokenizer. */
     OWNED_CONFIG *c = small_config("cpu:ref");

@@ -199,8 +199,11 @@ XF_TEST(a_request_that_ends_early_gets_one_event) {
     CHECK(late.status == XF_ERROR_DEADLINE || !late.hypotheses.at(0).complete);
     CHECK(!engine.cancel(normal));
     submit(0, nullptr, ids);
+    const uint64_t expired = submit(1, nullptr, ids);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
     receiver.finish(&engine);
-    CHECK_EQ(receiver.results.size(), size_t{5});
+    CHECK_EQ(receiver.results.at(expired).status, XF_ERROR_DEADLINE);
+    CHECK_EQ(receiver.results.size(), size_t{6});
 }
 
 XF_TEST(requests_end_with_the_model_they_began_with) {

@@ -85,6 +85,9 @@ XF_TEST(start_end_and_names) {
     CHECK_EQ(usual->piece(0), "<unk>");
     CHECK_EQ(usual->piece(2), "</s>");
     CHECK_EQ(decode(*usual, {1, 2}), "");
+    std::vector<int32_t> started = {1};
+    usual->encode("a", &started);
+    CHECK_EQ(decode(*usual, started), "a");  // a control token does not end the start of the text
     CHECK_EQ(decode(*usual, {0}), " \xE2\x81\x87 ");
     CHECK_EQ(decode(*other, {1}), "?");
     CHECK_FAILS(usual->piece(usual->size()), XF_ERROR_OUT_OF_RANGE);
