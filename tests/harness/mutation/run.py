@@ -43,7 +43,7 @@ def begin(options, folder, state_file):
 def measure(options, folder, state, state_file):
     known = {test["name"] for test in state["tests"]}
     device = any(suite.of_device(mutant) for mutant in wanted(state))
-    todo = [test for test in suite.listed(folder / "tree/build/dev")
+    todo = [test for test in suite.listed(folder / "tree/build")
             if test["name"] not in known and (device or not suite.ONLY_DEVICE.match(test["name"]))]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for done in concurrent.futures.as_completed(
@@ -91,8 +91,8 @@ def renew(options, folder, state):
     """Copies the tests of the working tree into the copy, and builds them with the same mutants."""
     shutil.copytree(ROOT / "tests", folder / "tree/tests", dirs_exist_ok=True)
     tree.trim(ROOT, folder / "tree")
-    names = tree.targets(folder / "tree/build/dev", suite.PROGRAMS)
-    if tree.run(["ninja", "-C", str(folder / "tree/build/dev"), f"-j{options.jobs}", *names], folder / "build.log") != 0:
+    names = tree.targets(folder / "tree/build", suite.PROGRAMS)
+    if tree.run(["ninja", "-C", str(folder / "tree/build"), f"-j{options.jobs}", *names], folder / "build.log") != 0:
         raise SystemExit(f"the tests were not built: {folder / 'build.log'}")
     state["tests"] = []
 

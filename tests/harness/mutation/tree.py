@@ -107,15 +107,15 @@ def configure(root, tree, log):
     listing.write_text(text.replace("if(NOT XF_INSTALL)\n  return()\nendif()\n", "", 1), encoding="utf-8")
     trim(root, tree)
     launcher = str(root / "tests/harness/mutation/launch.sh")
-    if run(["cmake", "-S", str(tree), "-B", str(tree / "build/dev"), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-            "-DXF_CUDA=OFF", "-DXF_PRECOMPILE=TESTS", "-DXF_BUILD_EXAMPLES=OFF", "-DXF_INSTALL=ON",
+    if run(["cmake", "-S", str(tree), "-B", str(tree / "build"), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+            "-DXF_CUDA=OFF", "-DXF_WERROR=ON", "-DXF_BUILD_EXAMPLES=OFF", "-DXF_INSTALL=ON",
             f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}"], log) != 0:
         raise SystemExit(f"cmake failed: {log}")
 
 
 def build(root, tree, mutants, jobs, log, programs):
     """Drops mutants that do not compile, compiles the others, and links the programs of the tests."""
-    folder, part = tree / "build/dev", log.with_suffix(".compile")
+    folder, part = tree / "build", log.with_suffix(".compile")
     while True:
         write(root, tree, mutants)
         live = [m for m in mutants if m.get("result") != "not compiled"]
