@@ -96,6 +96,7 @@ fn c_type(rust: &str) -> String {
         "usize" => "size_t".to_string(),
         "i32" => "int32_t".to_string(),
         "i64" => "int64_t".to_string(),
+        "u64" => "uint64_t".to_string(),
         "f32" => "float".to_string(),
         "f64" => "double".to_string(),
         _ => name.to_string(),
