@@ -16,7 +16,7 @@
 /* Resident memory may grow by 64 KiB an hour, the heap by 4 bytes a cycle (its smallest block has 32), and the heap's
    arenas may split a mapping. In less than half a minute workspaces still find their largest
    batch: some pages more are allowed. */
-enum { MOST_AN_HOUR = 64 * 1024, MOST_A_CYCLE = 4, MORE_MAPPINGS = 4, MOST_AT_FIRST = 256 * 1024 };
+enum { MOST_AN_HOUR = 64 * 1024, MOST_A_CYCLE = 4, MORE_MAPPINGS = 4, MOST_AT_FIRST = 512 * 1024 };
 
 static double read_field(const char *path, const char *name) {
     char line[256];
