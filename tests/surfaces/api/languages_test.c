@@ -157,6 +157,25 @@ TEST(limits) {
     }
 }
 
+/* A request names the languages, or the engine does. */
+TEST(requests) {
+    OWNED_MODEL *model = make_model(&families[0]);
+    OWNED_CONFIG *config = told("", "");
+    OWNED_CONFIG *languages = told("English", "German");
+    MAKE(engine, engine, xf_engine_create(model, config, &engine, err));
+    for (int named = 0; named < 2; ++named) {
+        xf_request request = XF_REQUEST_INIT;
+        xf_event event = XF_EVENT_INIT;
+        uint64_t id;
+        request.text = "one two";
+        request.config = named ? languages : NULL;
+        ACCEPTED(xf_engine_submit(engine, &request, &id, err));
+        ACCEPTED(xf_engine_next(engine, -1, NULL, &event, err));
+        assert_int_equal(event.status, named ? XF_OK : XF_ERROR_INVALID_ARGUMENT);
+        xf_hypotheses_free(event.hypotheses);
+    }
+}
+
 static double dev_loss(const xf_model *model, xf_batcher *batcher) {
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
     MAKE(decoder, decoder, xf_decoder_create(model, NULL, &decoder, err));

@@ -206,6 +206,23 @@ XF_TEST(a_request_that_ends_early_gets_one_event) {
     CHECK_EQ(receiver.results.size(), size_t{6});
 }
 
+XF_TEST(a_prefix_is_checked) {
+    const auto model = make_reverser(any_device());
+    xf::Engine engine(model, nullptr, engine_options());
+    const auto status_of = [&](int32_t id) {
+        xf::EngineRequest request;
+        request.ids = {4, 5, kEndToken};
+        request.prefix_ids = {id};
+        const uint64_t number = engine.submit(std::move(request));
+        Receiver receiver;
+        receiver.finish(&engine);
+        return receiver.results.at(number).status;
+    };
+    CHECK_EQ(status_of(kReverserIds - 1), XF_OK);
+    for (const int32_t wrong : {int32_t{kReverserIds}, kEndToken, -1})
+        CHECK_EQ(status_of(wrong), XF_ERROR_OUT_OF_RANGE);
+}
+
 XF_TEST(requests_end_with_the_model_they_began_with) {
     const auto context = any_device();
     const auto first = make_reverser(context);
