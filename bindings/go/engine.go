@@ -58,7 +58,7 @@ type Event struct {
 // search, waiting requests begin and finished ones leave. A result has the same bits as that of Decoder.Translate for
 // only this text. All methods may be called by any goroutine at any time.
 //
-// The engine computes on a thread of its own. With the option "engine.thread" set to false, it computes in Step.
+// The engine computes on a separate thread. With the option "engine.thread" set to false, it computes in Step.
 type Engine struct {
 	object
 	requests *requests

@@ -262,7 +262,7 @@ XF_API xf_status xf_score(xf_decoder *decoder, const xf_batch *batch, const xf_c
                           xf_error *err);
 
 /**
- * @brief Scores given translations: like xf_score(), but for texts, which are encoded as by xf_model_encode().
+ * @brief Scores given translations: like xf_score(), with texts that are encoded as by xf_model_encode().
  *
  * A pair that cannot be scored (NULL, invalid UTF-8, too long) does not fail the call if statuses is not NULL.
  *

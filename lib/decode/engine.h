@@ -2,7 +2,7 @@
 //
 // Requests come from any thread and wait in the order of their priorities. Between two steps of the search, waiting
 // requests begin and finished ones leave. Each has its own options, and its result has the same bits as if it were
-// decoded alone. See docs/adr/0009-engine.md for the rule by which requests begin.
+// the only one. See docs/adr/0009-engine.md for the rule by which requests begin.
 //
 // One thread at a time computes: the engine's own, or a caller of step(). It uses the decoders without a lock; the
 // mutex guards the queues. After submit() has returned, the last event of a request needs no allocation, so every

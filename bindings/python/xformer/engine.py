@@ -136,7 +136,7 @@ class Engine(Handle):
         self._requests: Dict[int, _Request] = {}
         self._events: Deque[Event] = deque()
         self._keys = 0
-        self._dropped = 0  # requests without a last event whose results nobody waits for
+        self._dropped = 0  # requests without a last event, for whose results no caller waits
         self._leading = False  # a thread receives events, also those of other threads
         self._readers: Dict[asyncio.AbstractEventLoop, int] = {}
         native = Model._of(model, "model")
@@ -380,7 +380,7 @@ class Engine(Handle):
             pass
 
     def _drop(self, request: _Request) -> None:
-        """Cancels a request whose events nobody receives."""
+        """Cancels a request whose events no caller receives."""
         with self._condition:
             if request.ended or request.dropped or self.closed:
                 return

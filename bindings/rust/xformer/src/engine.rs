@@ -147,7 +147,7 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Whether partial events report the beginning of the result as soon as it is certain.
+    /// With `true`, partial events report the beginning of the result as soon as it is certain.
     pub fn stream(mut self, stream: bool) -> Self {
         self.stream = stream;
         self
