@@ -15,8 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Source tokens of one encoder pass, except that one sentence may have more. The pass delays the active requests by
-// about a step.
+// Source tokens of one encoder pass, except that one sentence may have more. The pass delays the active requests.
 constexpr int64_t kEncoderTokens = 256;
 // The number of steps for which a request of the next lower priority must have waited to begin first.
 constexpr int64_t kStepsPerPriority = 64;
@@ -63,6 +62,7 @@ struct Engine::Served {
     const std::shared_ptr<const Tokenizer> tokenizer;  // may be null
     Decoder decoder;
     uint64_t hash = 0;
+    uint64_t number = 0;  // models of an engine have different numbers
     std::vector<Request *> active;
     int64_t most = INT64_MAX;  // requests that may be active; lower after memory was exhausted
 };
@@ -96,7 +96,7 @@ struct Engine::Request : EngineRequest {
     uint32_t cancellations = 0;  // of the context before submit()
     std::atomic<bool> cancelled{false};
     std::unique_ptr<Error> callback_error;
-    const Served *served = nullptr;  // config, ids, and prefix_ids are for this model
+    uint64_t model_number = 0;  // config, ids, and prefix_ids are for this model
     bool has_text = false;
     DecodeConfig config{};
     Queue::node_type place{};  // in the queue, while the request is active
@@ -182,12 +182,13 @@ void Engine::set_model(std::shared_ptr<const Model> model, std::shared_ptr<const
     }
     XF_CHECK(served_.size() < kMaxModels, XF_ERROR_BUSY, "requests still use %zu earlier models, the maximum",
              kMaxModels - 1);
+    served->number = ++last_model_;
     served_.push_back(std::move(served));
 }
 
 // Resolves the options of a request and encodes its text, or settles its outcome.
 void Engine::prepare(Request *request, const Served &served) {
-    request->served = &served;
+    request->model_number = served.number;
     request->has_text = served.tokenizer != nullptr;
     try {
         request->config = served.decoder.config(request->options ? &*request->options : nullptr);
@@ -317,7 +318,7 @@ void Engine::choose(Served *served) {
     while (!waiting_.empty()) {
         Request *const request = waiting_.begin()->second;
         try {
-            if (request->served != served) prepare(request, *served);
+            if (request->model_number != served->number) prepare(request, *served);
         } catch (const std::exception &) {
             request->fail_with(XF_ERROR_NO_MEMORY, "out of memory");
         }
@@ -330,11 +331,11 @@ void Engine::choose(Served *served) {
                 break;
         }
         request->place = waiting_.extract(waiting_.begin());
-        request->model_hash = served->hash;
         if (request->outcome.settled()) {
             end(request);
             continue;
         }
+        request->model_hash = served->hash;
         starting_.push_back(request);
         rows += request->rows();
         tokens += length;

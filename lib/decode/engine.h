@@ -127,7 +127,7 @@ private:
     Queue waiting_;
     std::vector<std::shared_ptr<Served>> served_;  // the newest last
     Request *first_event_ = nullptr, *last_event_ = nullptr;
-    uint64_t last_id_ = 0;
+    uint64_t last_id_ = 0, last_model_ = 0;
     EngineStats stats_;
     bool closed_ = false;
     bool stepping_ = false;

@@ -1,4 +1,4 @@
-// The engine: results equal those of each request alone, and every request gets one last event.
+// The engine: each result equals that of a decoder without other requests, and every request gets one last event.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/engine.h"
@@ -26,7 +26,7 @@ xf::EngineRequest submission(const Request &request) {
     return own;
 }
 
-// Receives all events that are there, and checks that a result never takes back what a partial event contained.
+// Receives all available events and checks that a result never takes back what a partial event contained.
 struct Receiver {
     std::map<uint64_t, xf::SentenceOutcome> results{};
     std::map<uint64_t, uint64_t> hashes{};
@@ -249,6 +249,52 @@ XF_TEST(requests_end_with_the_model_they_began_with) {
         CHECK(same(receiver.results.at(i + 1).hypotheses, requests[i].alone(late ? second : first)));
     }
     CHECK_EQ(engine.stats().models, int64_t{1});
+}
+
+XF_TEST(a_waiting_request_is_checked_for_the_model_that_decodes_it) {
+    const auto context = any_device();
+    const auto first = make_reverser(context);
+    const auto smaller =
+        make_model(context, with(kReverser, {{"model.source_vocab_size", "8"}, {"model.tie", "decoder"}}));
+    // A later model may be at the address of an earlier one.
+    for (int swaps = 1; swaps <= 6; ++swaps) {
+        xf::Engine engine(first, nullptr, engine_options());
+        xf::EngineRequest request;
+        request.ids = {12, kEndToken};
+        const uint64_t id = engine.submit(std::move(request));
+        for (int i = 0; i < swaps; ++i) engine.set_model(smaller, nullptr);
+        Receiver receiver;
+        receiver.finish(&engine);
+        CHECK_EQ(receiver.results.at(id).status, XF_ERROR_OUT_OF_RANGE);
+        CHECK_EQ(receiver.hashes.at(id), uint64_t{0});
+    }
+}
+
+XF_TEST(models_are_refused) {
+    const auto context = any_device();
+    const auto model = make_reverser(context);
+    xf::Engine engine(model, nullptr, engine_options({{"decode.min_tokens", "40"}, {"decode.batch_sentences", "16"}}));
+    CHECK_FAILS(engine.set_model(make_model(context, with(kReverser, {{"model.vocab_size", "14"}})), nullptr),
+                XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(engine.set_model(make_reverser(open_device({"cpu:ref", "auto", true}, 1)), nullptr),
+                XF_ERROR_INVALID_ARGUMENT);
+    const auto begin_request = [&] {
+        xf::EngineRequest request;
+        request.ids = {4, kEndToken};
+        engine.submit(std::move(request));
+        engine.step();
+    };
+    for (int earlier = 0; earlier < 7; ++earlier) {
+        begin_request();
+        engine.set_model(model, nullptr);
+    }
+    begin_request();
+    CHECK_EQ(engine.stats().models, int64_t{8});
+    CHECK_FAILS(engine.set_model(model, nullptr), XF_ERROR_BUSY);
+    Receiver receiver;
+    receiver.finish(&engine);
+    engine.set_model(model, nullptr);
+    CHECK_EQ(receiver.results.size(), size_t{8});
 }
 
 // Four threads submit, two receive, one cancels; the engine has its own thread.
