@@ -184,7 +184,7 @@ func TestRequestsEndEarly(t *testing.T) {
 		t.Error(found, err)
 	}
 
-	// Translate returns at once after a cancellation, although nobody computes.
+	// Translate returns at once after a cancellation, although the engine has no thread.
 	ctx, cancel = context.WithCancel(background)
 	time.AfterFunc(5*time.Millisecond, cancel)
 	_, err = engine.Translate(ctx, Request{Text: "one"})

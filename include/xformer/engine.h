@@ -62,7 +62,7 @@ typedef struct xf_engine xf_engine;
 XF_API xf_status xf_engine_create(const xf_model *model, const xf_config *config, xf_engine **out, xf_error *err);
 
 /**
- * @brief Frees an engine. Waits until the current step has ended, at most a few milliseconds per active request.
+ * @brief Frees an engine. Waits until the current step has ended.
  *
  * Requests that have not ended get no last event, and events that were not received are lost. A call of
  * xf_engine_next() that is waiting returns XF_ERROR_STATE. Must not be called from a constraint.

@@ -38,7 +38,7 @@ struct DecodeRequest {
     Constraint constraint{};                  // may be empty
 };
 
-// A source sentence and how to decode it. What it refers to must remain valid until its search has ended.
+// A source sentence and how to decode it. Its pointers and spans must remain valid until its search has ended.
 struct DecodeTask {
     int64_t sentence;  // in the batch, for the constraint
     const DecodeConfig *config;

@@ -116,7 +116,7 @@ class Waiting(EngineTest):
         self.assertFalse(engine.cancel(id))
         found = [type(engine.next(0).hypotheses.error) for _ in range(2)]
         self.assertEqual(found, [xformer.CancelledError, xformer.DeadlineError])
-        # Streams that nobody reads to the end leave room.
+        # A stream that is not read to its end does not occupy the engine.
         for _ in range(5):
             next(engine.stream("one", LONG))
             gc.collect()

@@ -101,7 +101,7 @@ TEST(refusals) {
     REFUSED(XF_ERROR_BUSY, nothing, xf_train_step(world.trainer, &two_pairs, 1, NULL, NULL, err));
 }
 
-/* Texts, ids, prefixes, and options of each request give what the decoder gives. */
+/* Requests with texts, ids, prefixes, and options have the results of the decoder. */
 TEST(results_are_those_of_the_decoder) {
     ON_EACH_DEVICE(d) {
         OWNED_CONFIG *config = small_config(cpu_devices[d]);
@@ -298,7 +298,7 @@ TEST(waiting_for_events) {
     assert_int_equal(best(event.hypotheses, 0).complete, 1);
     xf_hypotheses_free(event.hypotheses);
     assert_int_equal(poll(&descriptor, 1, 0), 0);
-    /* Freed with events and requests that nobody received. */
+    /* The engine is freed with events that were not received. */
     submit(engine, &request);
     submit(engine, &request);
 }

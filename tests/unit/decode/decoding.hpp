@@ -99,7 +99,7 @@ inline const xf::Constraint kAll = [](std::span<const xf::Partial> partials) {
     }
 };
 
-// One sentence and its options, and what the decoder returns for it alone.
+// One sentence and its options, and the result of a decoder that decodes only this sentence.
 struct Request {
     Ids source, prefix;
     xf::BeamOptions beam;

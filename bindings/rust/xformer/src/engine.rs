@@ -513,7 +513,7 @@ impl Drop for Owner {
 /// partial results, or a value to wait for. Programs with their own table of requests use [`submit`](Engine::submit) and
 /// receive the events of all these requests with [`next`](Engine::next).
 ///
-/// The engine computes on a thread of its own. With the option "engine.thread" set to false, it computes in
+/// The engine computes on a separate thread. With the option "engine.thread" set to false, it computes in
 /// [`step`](Engine::step). It ends when it and all its translations have been dropped; requests that have not ended get
 /// no event.
 ///
