@@ -114,7 +114,11 @@ typedef struct xf_request {
     int64_t deadline_ms;
     /** Priority from -1000 to 1000; 0 is normal. A higher one begins earlier. */
     int32_t priority;
-    /** 1: partial events report the beginning of the result as soon as it is certain; 0: only the last event. */
+    /**
+     * 1: partial events report the beginning of the result as soon as it is certain; 0: only the last event. There are
+     * no partial events if the tokenizer changes decoded text by rules (SentencePiece's denormalizer_spec), because a
+     * later token could change earlier text.
+     */
     int32_t stream;
     /** Returned in the events of the request. */
     void *user;

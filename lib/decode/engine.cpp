@@ -423,6 +423,7 @@ void Engine::read_result(Served *served, Request *request) {
 }
 
 void Engine::read_certain(const Served &served, Request *request) {
+    if (served.tokenizer != nullptr && !served.tokenizer->decodes_in_parts()) return;
     Hypothesis certain = served.decoder.common_prefix(&request->outcome);
     if (certain.ids.size() <= request->certain_tokens) return;
     request->certain_tokens = certain.ids.size();

@@ -61,6 +61,8 @@ public:
     // Returns the text of the ids. Start, end, and other control tokens are skipped. XF_ERROR_OUT_OF_RANGE for an id
     // outside [0, size()).
     virtual std::string decode(const int32_t *ids, size_t count) const = 0;
+    // Returns whether further ids leave the text of the first ids unchanged, except for an incomplete last character.
+    virtual bool decodes_in_parts() const { return true; }
 
     // The tokenizers of the two sides. Both are *this, except in a TokenizerPair.
     virtual const Tokenizer &source() const { return *this; }
@@ -99,6 +101,7 @@ public:
         source_->encode(text, ids, scratch, sampler);
     }
     std::string decode(const int32_t *ids, size_t count) const override { return target_->decode(ids, count); }
+    bool decodes_in_parts() const override { return target_->decodes_in_parts(); }
     std::string piece(int32_t id) const override { return target_->piece(id); }
     const Tokenizer &source() const override { return *source_; }
     const Tokenizer &target() const override { return *target_; }

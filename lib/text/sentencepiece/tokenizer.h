@@ -37,6 +37,7 @@ public:
     void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch,
                 Sampler *sampler) const override;
     std::string decode(const int32_t *ids, size_t count) const override;
+    bool decodes_in_parts() const override { return denormalizer_ == nullptr; }
     std::string piece(int32_t id) const override;
 
 private:

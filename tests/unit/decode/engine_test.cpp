@@ -270,6 +270,74 @@ XF_TEST(a_waiting_request_is_checked_for_the_model_that_decodes_it) {
     }
 }
 
+XF_TEST(partial_texts_have_whole_characters) {
+    const auto tokenizer = byte_tokenizer();
+    Ids spelled;
+    tokenizer->encode("\u00E4\u20AC\U0001F600!", &spelled);
+    const auto model = make_model(any_device(), with(kReverser, {{"model.vocab_size", "258"}}));
+    xf::Engine engine(model, tokenizer, engine_options({{"decode.beam", "1"}}));
+    xf::EngineRequest request;
+    request.ids = {4, kEndToken};
+    request.stream = true;
+    request.constraint = [&](std::span<const xf::Partial> partials) {
+        for (const xf::Partial &p : partials) {
+            const int32_t next = p.ids.size() < spelled.size() ? spelled[p.ids.size()] : kEndToken;
+            std::fill(p.allowed.begin(), p.allowed.end(), 0u);
+            p.allowed[next / 32] = 1u << next % 32;
+        }
+    };
+    engine.submit(std::move(request));
+    std::vector<size_t> sizes;
+    xf::EngineEvent event;
+    do {
+        engine.step();
+        while (engine.next(0, xf::Call(), &event)) sizes.push_back(event.outcome.hypotheses.at(0).text.size());
+    } while (!event.last);
+    CHECK((sizes == std::vector<size_t>{2, 5, 9, 10, 10}));
+}
+
+// A tokenizer that writes each text backwards.
+class BackwardTokenizer final : public xf::Tokenizer {
+public:
+    std::string serialize() const override { return bytes_->serialize(); }
+    int32_t size() const override { return bytes_->size(); }
+    int32_t start_id() const override { return bytes_->start_id(); }
+    int32_t end_id() const override { return bytes_->end_id(); }
+    const char *kind() const override { return bytes_->kind(); }
+    xf::Segmentation segmentation() const override { return bytes_->segmentation(); }
+    void encode(std::string_view text, Ids *ids, xf::EncodeScratch *scratch, xf::Sampler *sampler) const override {
+        bytes_->encode(text, ids, scratch, sampler);
+    }
+    std::string decode(const int32_t *ids, size_t count) const override {
+        const std::string text = bytes_->decode(ids, count);
+        return {text.rbegin(), text.rend()};
+    }
+    bool decodes_in_parts() const override { return false; }
+    std::string piece(int32_t id) const override { return bytes_->piece(id); }
+
+private:
+    const std::shared_ptr<const xf::Tokenizer> bytes_ = byte_tokenizer();
+};
+
+XF_TEST(text_that_later_tokens_change_is_not_streamed) {
+    const auto model = make_reverser(any_device());
+    const auto partial_events = [&](const std::shared_ptr<const xf::Tokenizer> &tokenizer) {
+        xf::Engine engine(model, tokenizer, engine_options({{"decode.beam", "1"}, {"decode.min_tokens", "6"}}));
+        xf::EngineRequest request;
+        request.ids = {4, 5, 6, kEndToken};
+        request.stream = true;
+        engine.submit(std::move(request));
+        Receiver receiver;
+        receiver.finish(&engine);
+        CHECK_EQ(receiver.results.at(1).hypotheses.size(), size_t{1});
+        return receiver.partial_events;
+    };
+    CHECK(partial_events(byte_tokenizer()) > 0);
+    CHECK_EQ(partial_events(std::make_shared<BackwardTokenizer>()), int64_t{0});
+    const xf::TokenizerPair pair(byte_tokenizer(), std::make_shared<BackwardTokenizer>());
+    CHECK(!pair.decodes_in_parts());
+}
+
 XF_TEST(models_are_refused) {
     const auto context = any_device();
     const auto model = make_reverser(context);

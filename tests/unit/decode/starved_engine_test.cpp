@@ -1,5 +1,5 @@
-// Every allocation of an engine fails in turn, or all from one on: no request is lost, and each result has the same bits
-// as without failures.
+// Every allocation of an engine fails in turn, or all from one on: no request is lost, and each result has the same
+// bits as without failures.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "core/failing_new.hpp"
