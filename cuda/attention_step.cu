@@ -5,8 +5,9 @@
 // One block of four warps per row and head. The steps are distributed over several streams of an online softmax by
 // their distance from `first`, so the order of every sum depends only on the row. Each stream keeps {top, sum, acc}; a
 // fixed tree combines them at the end. Key and value of step u come from the arguments for u = t and otherwise from the
-// cell in `cells`, so no block waits for the cache to be written. t is read on the device, not on the host, so that
-// a recorded graph serves every step.
+// cell in `cells`, so no block waits for the cache to be written. If rows may read what other rows store (multi_step),
+// a kernel of its own stores all rows first. t is read on the device, not on the host, so that a recorded graph serves
+// every step.
 //
 // Heads of 64 columns: eight lanes share a key, a block has 16 keys in flight in each of four unrolled rounds, and the
 // only dependent loads are steps -> cells -> keys and values. Other head sizes: one lane per key.
@@ -90,6 +91,20 @@ __device__ void join_warps(const Position<T> &p, const float *tops, const float 
     }
 }
 
+// Stores the key and the value of the row and head of this block.
+template <class T>
+__device__ void store(const Position<T> &p) {
+    const int64_t cell = p.cell(p.t);
+    for (int64_t c = threadIdx.x; c < p.a.dk; c += kStepThreads) p.cached_key(cell)[c] = p.new_key()[c];
+    for (int64_t c = threadIdx.x; c < p.a.dv; c += kStepThreads) p.cached_value(cell)[c] = p.new_value()[c];
+}
+
+template <class T>
+__global__ void __launch_bounds__(kStepThreads) attention_step_store(const xf_attention_step a) {
+    begin_after_previous();
+    store(Position<T>(a));
+}
+
 // dk = dv = 64. Lane l of eight holds columns 8l .. 8l + 7 of q, of its keys, and of the sum of values.
 template <class T, bool kVector>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_64(const xf_attention_step a) {
@@ -139,10 +154,12 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_64(c
     }
 
     // Stored after the loop, because a store waits for its operand and would delay the loads that follow it.
-    if (tid < kHead)
-        p.cached_key(p.cell(p.t))[tid] = stored;
-    else
-        p.cached_value(p.cell(p.t))[tid - kHead] = stored;
+    if (a.multi_step == 0) {
+        if (tid < kHead)
+            p.cached_key(p.cell(p.t))[tid] = stored;
+        else
+            p.cached_value(p.cell(p.t))[tid - kHead] = stored;
+    }
 
     float warp_top = top;
 #pragma unroll
@@ -178,11 +195,8 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_any(
     const Position<T> p(a);
     const int tid = static_cast<int>(threadIdx.x), warp = tid / kWarp, lane = tid % kWarp;
     float *const acc = all + warp * a.dv;
-    for (int64_t c = tid; c < a.dk; c += kStepThreads) {
-        q[c] = to_float(p.query()[c]);
-        p.cached_key(p.cell(p.t))[c] = p.new_key()[c];
-    }
-    for (int64_t c = tid; c < a.dv; c += kStepThreads) p.cached_value(p.cell(p.t))[c] = p.new_value()[c];
+    for (int64_t c = tid; c < a.dk; c += kStepThreads) q[c] = to_float(p.query()[c]);
+    if (a.multi_step == 0) store(p);
     for (int64_t c = lane; c < a.dv; c += kWarp) acc[c] = 0.0f;
     __syncthreads();
 
@@ -225,6 +239,11 @@ int32_t attention_step(xf_stream *stream, const xf_attention_step *args, xf_erro
     return dispatch(stream, [&](auto zero) {
         using T = decltype(zero);
         const dim3 grid(static_cast<unsigned>(a.rows * a.H));
+        if (a.multi_step != 0) {
+            const int32_t status =
+                launch_dependent(stream, err, "attention_step", attention_step_store<T>, grid, kStepThreads, 0, a);
+            if (status != XF_OK) return status;
+        }
         if (a.dk != kHead || a.dv != kHead) {
             const size_t shared =
                 kStepThreads * sizeof(int64_t) +

@@ -3,9 +3,18 @@
 // No cell is copied when hypotheses are reordered: row r reads its key of step u from cell cells[slot][u], where slot
 // is that of row r. A task owns a few (row, head) pairs. Scores are dot products of kLanes partial sums with a fixed
 // reduction tree; the weighted sum of values runs in order of increasing u. Rows read steps < t from the cache and step
-// t from the arguments, so storing step t causes no data race.
+// t from the arguments, so storing step t causes no data race. If rows may read what other rows store (multi_step), all
+// rows are stored before the first one is read.
 //
 // SPDX-License-Identifier: Apache-2.0
+
+// Stores the key and the value of row r and head h.
+template <class T>
+static void store_pair(const xf_attention_step &a, int64_t r, int64_t h) {
+    const int64_t cell = a.cells[a.slot_of_row[r] * a.ld_cells + a.steps[r]];
+    copy_row(num<T>(a.k_cache) + (cell * a.H + h) * a.dk, num<T>(a.k) + r * a.ld_k + h * a.dk, a.dk);
+    copy_row(num<T>(a.v_cache) + (cell * a.H + h) * a.dv, num<T>(a.v) + r * a.ld_v + h * a.dv, a.dv);
+}
 
 template <class T>
 static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h, float *scores) {
@@ -14,9 +23,8 @@ static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h
     const int32_t *cells = a.cells + slot * a.ld_cells;
     const T *q = num<T>(a.q) + r * a.ld_q + h * a.dk, *k = num<T>(a.k) + r * a.ld_k + h * a.dk;
     const T *v = num<T>(a.v) + r * a.ld_v + h * a.dv;
-    T *const k_cache = num<T>(a.k_cache), *const v_cache = num<T>(a.v_cache);
-    copy_row(k_cache + cells[t] * cell_k + h * a.dk, k, a.dk);
-    copy_row(v_cache + cells[t] * cell_v + h * a.dv, v, a.dv);
+    const T *const k_cache = num<T>(a.k_cache), *const v_cache = num<T>(a.v_cache);
+    if (a.multi_step == 0) store_pair<T>(a, r, h);
     for (int64_t j = 0; j < n; j += 4) {
         const T *key[4];
         for (int64_t i = 0; i < 4; ++i) {
@@ -58,6 +66,10 @@ static int32_t attention_step(xf_stream *stream, const xf_attention_step *args, 
     if (a.rows <= 0) return XF_OK;
     const int64_t bytes = (round_up(a.max_step + 1, 4) + kW) * 4;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
+    if (a.multi_step != 0)
+        parallel(stream, a.rows, [&](int64_t r, int32_t) {
+            for (int64_t h = 0; h < a.H; ++h) store_pair<T>(a, r, h);
+        });
     const int64_t pairs = a.rows * a.H;
     const int64_t group = max64(1, min64(pairs, 65536 / max64(1, (a.max_step + 1) * (a.dk + a.dv) / 2)));
     parallel(stream, ceil_div(pairs, group), [&](int64_t task, int32_t worker) {

@@ -2,8 +2,8 @@
 //
 //     dst = softmax(scale * q [k_0 .. k_t]^T) [v_0 .. v_t]
 //
-// Beam search never moves the cache: key u of row r is read from cell cells[slot of r, u]. The key and value of step t
-// are taken from the arguments, not from the cache, so rows are independent of each other.
+// Beam search never moves the cache: key u of row r is read from cell cells[slot of r, u]. All rows store their keys
+// and values before any row reads the cache, so a row may read what another row of the call stores (multi_step).
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -19,18 +19,10 @@ void step_head(const xf_attention_step &a, int64_t r, int64_t h, double *p, doub
     const float *q = a.q + r * a.ld_q + h * a.dk;
     const int64_t t = a.steps[r];
     const int32_t *cells = a.cells + a.slot_of_row[r] * a.ld_cells;
-    const auto key = [&](int64_t u) {
-        if (u == t) return a.k + r * a.ld_k + h * a.dk;
-        return static_cast<const float *>(a.k_cache) + (cells[u] * a.H + h) * a.dk;
-    };
-    const auto value = [&](int64_t u) {
-        if (u == t) return a.v + r * a.ld_v + h * a.dv;
-        return static_cast<const float *>(a.v_cache) + (cells[u] * a.H + h) * a.dv;
-    };
     const int64_t first = a.window > 0 ? std::max<int64_t>(0, t - a.window / 2) : 0;
     double top = -HUGE_VAL, sum = 0.0;
     for (int64_t u = first; u <= t; ++u) {
-        const float *k = key(u);
+        const float *k = a.k_cache + (cells[u] * a.H + h) * a.dk;
         double score = 0.0;
         for (int64_t c = 0; c < a.dk; ++c) score += static_cast<double>(q[c]) * k[c];
         p[u] = a.scale * score;
@@ -39,7 +31,7 @@ void step_head(const xf_attention_step &a, int64_t r, int64_t h, double *p, doub
     for (int64_t u = first; u <= t; ++u) sum += p[u] = std::exp(p[u] - top);
     std::fill(out, out + a.dv, 0.0);
     for (int64_t u = first; u <= t; ++u) {
-        const float *v = value(u);
+        const float *v = a.v_cache + (cells[u] * a.H + h) * a.dv;
         for (int64_t c = 0; c < a.dv; ++c) out[c] += p[u] / sum * v[c];
     }
     for (int64_t c = 0; c < a.dv; ++c) a.dst[r * a.ld_dst + h * a.dv + c] = static_cast<float>(out[c]);
@@ -52,13 +44,15 @@ int32_t attention_step(xf_stream *stream, const xf_attention_step *args, xf_erro
     const int64_t size = a.max_step + 1 + a.dv;
     double *rows = scratch(stream, workers(stream) * size);
     if (!rows) return no_scratch(err);
-    parallel(stream, a.rows, [&](int64_t r, int32_t worker) {
-        double *p = rows + worker * size;
-        for (int64_t h = 0; h < a.H; ++h) step_head(a, r, h, p, p + a.max_step + 1);
+    parallel(stream, a.rows, [&](int64_t r, int32_t) {
         const int64_t cell = a.cells[a.slot_of_row[r] * a.ld_cells + a.steps[r]];
         const size_t k_size = static_cast<size_t>(a.H * a.dk), v_size = static_cast<size_t>(a.H * a.dv);
         std::memcpy(a.k_cache + cell * a.H * a.dk, a.k + r * a.ld_k, k_size * sizeof(float));
         std::memcpy(a.v_cache + cell * a.H * a.dv, a.v + r * a.ld_v, v_size * sizeof(float));
+    });
+    parallel(stream, a.rows, [&](int64_t r, int32_t worker) {
+        double *p = rows + worker * size;
+        for (int64_t h = 0; h < a.H; ++h) step_head(a, r, h, p, p + a.max_step + 1);
     });
     return XF_OK;
 }

@@ -41,7 +41,7 @@ extern "C" {
 #endif
 
 /* Must be equal on both sides while the version is 0.x. From 1.0 on, tables only grow, as their size member tells. */
-#define XF_PLUGIN_ABI 9u
+#define XF_PLUGIN_ABI 10u
 
 /* The number types of streams. The dtypes mask of a backend has bit 1u << type for each type that it supports. */
 enum { XF_FP32 = 0, XF_BF16 = 1 };
@@ -421,8 +421,12 @@ typedef struct xf_fingerprint {
 /* One decoding step of self-attention over a cache of cells (one query per live hypothesis).
  * The cache of a layer is [cells, H*dk] for keys and [cells, H*dv] for values. Row r is the hypothesis in slot
  * slot_of_row[r], at step t = steps[r]. Its key and value of step u < t are in cell cells[slot * ld_cells + u]. Those
- * of step t are row r of k and v; this call stores them in cell cells[slot * ld_cells + t], which no other row uses.
- * dst = softmax(scale q k^T) v over steps 0..t (at most the last window/2 + 1 of them if window > 0). Row-invariant. */
+ * of step t are row r of k and v; this call stores them in cell cells[slot * ld_cells + t], which no other row stores.
+ * dst = softmax(scale q k^T) v over steps 0..t (at most the last window/2 + 1 of them if window > 0). Row-invariant.
+ *
+ * If multi_step is 0, no row reads a cell that another row of the call stores. If it is 1, rows may: consecutive rows
+ * can be consecutive steps of one hypothesis, each with a slot of its own. The results have the same bits as one call
+ * for each step, in ascending order. */
 typedef struct xf_attention_step {
     int64_t rows, H, dk, dv;
     int64_t max_step;           /* steps[r] <= max_step */
@@ -437,6 +441,7 @@ typedef struct xf_attention_step {
     int64_t window;
     xf_num *dst; /* [rows, H*dv], rows ld_dst apart */
     int64_t ld_dst;
+    uint32_t multi_step; /* 0 or 1 */
 } xf_attention_step;
 
 /* For each row: log-softmax of src weights^T + bias over V, and its k largest values in descending order, ties in

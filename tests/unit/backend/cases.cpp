@@ -166,6 +166,12 @@ void add_attention(Cases &list) {
         {.op = "attention_step", .M = 9, .H = 2, .dk = 16, .dv = 33, .window = 8, .t = 3},
         {.op = "attention_step", .M = 9, .H = 2, .dk = 16, .dv = 33, .window = 8, .t = 30},
         {.op = "attention_step", .M = 9, .H = 2, .dk = 16, .dv = 16, .window = 1, .t = 30},
+        {.op = "attention_step", .M = 3, .H = 2, .dk = 8, .dv = 8, .t = 2, .flags = kMultiStep},
+        {.op = "attention_step", .M = 12, .H = 3, .dk = 5, .dv = 7, .pad = 3, .t = 40, .flags = kMultiStep},
+        {.op = "attention_step", .M = 33, .H = 8, .dk = 64, .dv = 64, .t = 25, .flags = kMultiStep},
+        {.op = "attention_step", .M = 6, .H = 1, .dk = 64, .dv = 64, .pad = 1, .t = 70, .flags = kMultiStep},
+        {.op = "attention_step", .M = 9, .H = 2, .dk = 16, .dv = 33, .window = 8, .t = 30, .flags = kMultiStep},
+        {.op = "attention_step", .M = 9, .H = 2, .dk = 64, .dv = 64, .window = 2, .t = 3, .flags = kMultiStep},
     });
 }
 

@@ -34,11 +34,12 @@ enum : uint32_t {
     kAverage = 1u << 18,     // adam: with the moving average
     kGelu = 1u << 19,        // activation: GELU; swish; neither: ReLU
     kSwish = 1u << 20,
-    kGated = 1u << 21,     // activation: gated
-    kRms = 1u << 22,       // add_norm: RMSNorm
-    kNoBias = 1u << 23,    // add_norm: bias and diff_bias are NULL
-    kExtremes = 1u << 24,  // linear: all numbers are 1 or -1, the largest of int8
-    kDistinct = 1u << 25,  // embed: row t has id t
+    kGated = 1u << 21,      // activation: gated
+    kRms = 1u << 22,        // add_norm: RMSNorm
+    kNoBias = 1u << 23,     // add_norm: bias and diff_bias are NULL
+    kExtremes = 1u << 24,   // linear: all numbers are 1 or -1, the largest of int8
+    kDistinct = 1u << 25,   // embed: row t has id t
+    kMultiStep = 1u << 26,  // attention_step: rows are three steps of each hypothesis, the last first
 };
 
 struct Case {

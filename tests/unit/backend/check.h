@@ -55,8 +55,10 @@ int check_workers(const Backend &backend);
 int check_instructions(const Backend &backend);
 // Same bits for a single row, among other rows, and at another position, for row-invariant operations.
 int check_rows(const Backend &backend);
-// The same for products with the shapes of a base model and every number of rows.
+// Same bits of rows for products with the shapes of a base model and every number of rows.
 int check_sweep(const Backend &backend);
+// Same bits for several steps of a hypothesis in one call of attention_step and in one call each.
+int check_steps(const Backend &backend);
 // Compares dropout masks with Philox, forward and backward.
 int check_dropout(const Backend &backend);
 // Accuracy of GELU, swish, and their derivatives for large and small numbers.

@@ -13,6 +13,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <map>
 #include <numbers>
 
 #include "backend/check.h"
@@ -97,9 +98,11 @@ void define_attention(const Call &call) {
 
 void define_attention_step(const Call &call) {
     const Case &c = call.p.c;
+    std::map<int64_t, int64_t> stored;  // the row that stores a cell
+    const auto cell = [&](int64_t r, int64_t u) { return call.integer("cells", call.integer("slot_of_row", r), u); };
+    for (int64_t r = 0; r < c.M; ++r) stored[cell(r, call.integer("steps", r))] = r;
     for (int64_t r = 0; r < c.M; ++r) {
-        const int64_t t = call.integer("steps", r), slot = call.integer("slot_of_row", r);
-        const int64_t own = call.integer("cells", slot, t);
+        const int64_t t = call.integer("steps", r), own = cell(r, t);
         for (int64_t i = 0; i < c.H * c.dk; ++i) call.expect("k_cache", own, i, call.in("k", r, i));
         for (int64_t i = 0; i < c.H * c.dv; ++i) call.expect("v_cache", own, i, call.in("v", r, i));
         for (int64_t h = 0; h < c.H; ++h) {
@@ -107,8 +110,9 @@ void define_attention_step(const Call &call) {
             double total = 0.0;
             for (int64_t u = 0; u <= t; ++u) {
                 if (c.window > 0 && t - u > c.window / 2) continue;
-                const bool now = u == t;
-                const int64_t at = now ? r : call.integer("cells", slot, u);
+                const auto row = stored.find(cell(r, u));
+                const bool now = row != stored.end();
+                const int64_t at = now ? row->second : cell(r, u);
                 const double weight =
                     std::exp(0.7 * dot(call, "q", r, h * c.dk, now ? "k" : "k_cache", at, h * c.dk, c.dk));
                 total += weight;

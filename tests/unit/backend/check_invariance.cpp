@@ -108,6 +108,38 @@ int check_rows(const Backend &backend) {
     return failures.count();
 }
 
+int check_steps(const Backend &backend) {
+    Failures failures(backend);
+    Opened opened(backend, 2);
+    for (const Tested &tested : all_tested(backend.bf16())) {
+        const Problem &whole = tested.problem;
+        if (!whole.c.has(kMultiStep)) continue;
+        const Words all = run(opened, whole).words;
+        Problem single = whole;
+        single.c.flags &= ~static_cast<uint32_t>(kMultiStep);
+        single.call = make_problems(single.c, reference).problems[0].call;
+        for (const int64_t first : {2, 1, 0}) {  // in ascending order of steps
+            std::vector<int64_t> rows;
+            for (int64_t r = first; r < whole.rows; r += 3) rows.push_back(r);
+            Problem step = take_rows(single, rows);
+            for (const char *name : {"k_cache", "v_cache"}) {  // this call does not write the cells of other steps
+                Buffer &cache = step.at(name);
+                const Buffer &steps = step.at("steps"), &slots = step.at("slot_of_row"), &cells = step.at("cells");
+                cache.writes.assign(cache.writes.size(), Write::kNo);
+                for (int64_t r = 0; r < step.rows; ++r)
+                    cache.writes[static_cast<size_t>(cells.integer(slots.integer(r, 0), steps.integer(r, 0)))] =
+                        Write::kYes;
+            }
+            const Result result = run(opened, step);
+            if (!result.trouble.empty()) failures.add(step, result.trouble);
+            compare_rows(whole, all, step, result.words, rows, failures);
+            for (const char *name : {"k_cache", "v_cache"})
+                single.at(name).words = result.words[static_cast<size_t>(single.index(name))];
+        }
+    }
+    return failures.count();
+}
+
 int check_workers(const Backend &backend) {
     Failures failures(backend);
     Opened one(backend, 1), two(backend, 2), three(backend, 3), many(backend, 61);

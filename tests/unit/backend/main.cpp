@@ -66,6 +66,7 @@ int test_all() {
                   {"rows", check_rows},
                   {"instructions", check_instructions},
                   {"sweep", check_sweep},
+                  {"steps", check_steps},
                   {"dropout", check_dropout},
                   {"functions", check_functions},
                   {"nan", check_nan},

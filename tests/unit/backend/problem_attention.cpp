@@ -154,21 +154,24 @@ const Builder attention("attention", make_attention);
 
 ProblemSet make_attention_step(const Case &c, const Reference &, bool) {
     const int64_t slots = c.M + 3, steps = c.t + 2, wide_k = c.H * c.dk, wide_v = c.H * c.dv, ld_cells = c.t + 2;
+    const bool multi = c.has(kMultiStep);
     std::vector<int32_t> slot_of_row, steps_of_row, cells;
+    std::vector<int64_t> slot_of_cells(static_cast<size_t>(slots));  // of the first row of the hypothesis
+    for (int64_t slot = 0; slot < slots; ++slot) slot_of_cells[static_cast<size_t>(slot)] = slot;
     for (int64_t r = 0; r < c.M; ++r) {
-        slot_of_row.push_back(static_cast<int32_t>((r * 5 + 2) % slots));
+        slot_of_row.push_back(static_cast<int32_t>(slots % 5 == 0 ? c.M - 1 - r : (r * 5 + 2) % slots));
         steps_of_row.push_back(static_cast<int32_t>(std::max<int64_t>(0, c.t - r % 3)));  // not all at the same step
+        if (multi) slot_of_cells[static_cast<size_t>(slot_of_row.back())] = slot_of_row[static_cast<size_t>(r - r % 3)];
     }
-    for (int64_t slot = 0; slot < slots; ++slot)
+    for (const int64_t slot : slot_of_cells)
         for (int64_t u = 0; u < ld_cells; ++u) {  // hypotheses share cells; the last entry is not read
             const float from = (noise(9, slot, u) + 1.0f) / 2.01f * static_cast<float>(slots);
             // The cells of the last steps are not shared: no row reads what this call writes.
             const int64_t cell = u * slots + (u >= c.t - 2 ? slot : static_cast<int64_t>(from));
             cells.push_back(u > c.t ? -1 : static_cast<int32_t>(cell));
         }
-    if (slots % 5 == 0)
-        for (int64_t r = 0; r < c.M; ++r) slot_of_row[static_cast<size_t>(r)] = static_cast<int32_t>(c.M - 1 - r);
-    Problem p{.name = "attention_step", .c = c, .rows = c.M, .row_invariant = true};
+    // A row of several steps depends on the rows of earlier steps: check_steps() compares it with single steps.
+    Problem p{.name = "attention_step", .c = c, .rows = c.M, .row_invariant = !multi};
     p.buffers = {per_row(integers("slot_of_row", slot_of_row)),
                  per_row(integers("steps", steps_of_row)),
                  integers("cells", cells, ld_cells),
@@ -182,15 +185,17 @@ ProblemSet make_attention_step(const Case &c, const Reference &, bool) {
         Buffer &cache = p.at(name);
         cache.writes.assign(static_cast<size_t>(cache.rows), Write::kNo);
         for (size_t r = 0; r < slot_of_row.size(); ++r)
-            cache.writes[static_cast<size_t>(steps_of_row[r] * slots + slot_of_row[r])] = Write::kYes;
-        std::fill(cache.words.begin() + c.t * slots * cache.ld, cache.words.end(), kPoison);  // steps not yet made
+            cache.writes[static_cast<size_t>(steps_of_row[r] * slots +
+                                             slot_of_cells[static_cast<size_t>(slot_of_row[r])])] = Write::kYes;
+        const int64_t made = multi ? c.t - 2 : c.t;  // later steps have not been made
+        std::fill(cache.words.begin() + made * slots * cache.ld, cache.words.end(), kPoison);
     }
     p.bytes = 4.0 * static_cast<double>(c.M * (c.t + 1) * (wide_k + wide_v));
     p.flops = p.bytes / 2.0;
     p.call = calling(&xf_backend_v1::attention_step, [=](const Args &a, xf_attention_step &args) {
         args.rows = a.rows, args.H = c.H, args.dk = c.dk, args.dv = c.dv, args.max_step = c.t, args.ld_cells = ld_cells,
         args.ld_q = wide_k + c.pad, args.ld_k = wide_k + c.pad, args.ld_v = wide_v + c.pad, args.scale = 0.7f,
-        args.window = c.window, args.ld_dst = wide_v + c.pad;
+        args.window = c.window, args.ld_dst = wide_v + c.pad, args.multi_step = multi ? 1 : 0;
         args.steps = a.i("steps"), args.slot_of_row = a.i("slot_of_row"), args.cells = a.i("cells"), args.q = a.f("q"),
         args.k = a.f("k"), args.v = a.f("v"), args.k_cache = a.f("k_cache"), args.v_cache = a.f("v_cache"),
         args.dst = a.f("dst");
