@@ -1,5 +1,4 @@
 // Processor time of this process in seconds: the cost of a call, independent of the load of the machine.
-//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

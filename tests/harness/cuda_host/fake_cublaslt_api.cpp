@@ -1,5 +1,4 @@
 // Compares fake_cublaslt.h with the toolkit's header, where there is one: nothing here runs.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include <cublasLt.h>
 

@@ -1,5 +1,4 @@
 // Events, captures and graphs. A graph is the list of the work that was captured; to launch it queues all of it.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "streams.h"
 

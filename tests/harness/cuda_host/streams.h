@@ -1,5 +1,4 @@
 // Streams, events, and graphs. streams.cpp implements the queues, graphs.cpp events, captures, and graphs.
-//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

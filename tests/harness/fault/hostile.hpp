@@ -1,5 +1,4 @@
 // The base of hostile_test.cpp: a parsed valid checkpoint, and the check that a changed one is refused.
-//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,5 @@
 /*
  * Paths that are not regular files: folders, devices, FIFOs, broken links, invalid names. None is read, or written.
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

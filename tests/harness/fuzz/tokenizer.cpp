@@ -1,5 +1,4 @@
 // A tokenizer's JSON, then NUL, then a text: the JSON is read, written and read again; the text is encoded and decoded.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer.h"
 

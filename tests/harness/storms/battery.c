@@ -1,8 +1,4 @@
-/*
- * See battery.h.
- *
- * SPDX-License-Identifier: Apache-2.0
- */
+/* See battery.h. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "battery.h"
 

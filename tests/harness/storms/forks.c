@@ -4,7 +4,6 @@
  * results with a new context.
  *
  *     storm_forks [FORKS]
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

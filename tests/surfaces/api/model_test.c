@@ -1,6 +1,5 @@
 /*
  * model.h: refusals of creating, loading, averaging, and of reading and writing parameters.
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

@@ -1,8 +1,4 @@
-/*
- * See support.h.
- *
- * SPDX-License-Identifier: Apache-2.0
- */
+/* See support.h. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "support.h"
 

@@ -1,8 +1,4 @@
-/*
- * text.h: the tokenizer's refusals, and buffers of every size.
- *
- * SPDX-License-Identifier: Apache-2.0
- */
+/* text.h: the tokenizer's refusals, and buffers of every size. SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
 #include <math.h>

@@ -1,8 +1,4 @@
-/*
- * version.h and status.h: the two headers without handles.
- *
- * SPDX-License-Identifier: Apache-2.0
- */
+/* version.h and status.h: the two headers without handles. SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
 TEST(version) {

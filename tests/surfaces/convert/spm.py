@@ -1,7 +1,4 @@
-"""Trains SentencePiece models. Requires the package sentencepiece (PyPI).
-
-SPDX-License-Identifier: Apache-2.0
-"""
+"""Trains SentencePiece models. Requires the package sentencepiece (PyPI). SPDX-License-Identifier: Apache-2.0"""
 import io
 
 

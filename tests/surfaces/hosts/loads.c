@@ -3,7 +3,6 @@
  * threads, descriptors, and mappings that remain.
  *
  *     loads PLUGIN DEVICE
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

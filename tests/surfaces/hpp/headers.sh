@@ -4,7 +4,6 @@
 # information.
 #
 #   headers.sh ROOT C++_COMPILER...      missing compilers are skipped
-#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 root=$1

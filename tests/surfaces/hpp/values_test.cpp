@@ -1,5 +1,4 @@
 // Static properties of the classes, and the classes without a context: errors, texts, spans, configs.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <filesystem>

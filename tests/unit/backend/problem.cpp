@@ -1,5 +1,4 @@
 // Building blocks of problems, and the dispatch from a case to its builder; see problem.h.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/problem.h"
 

@@ -1,5 +1,4 @@
 // Ranks as threads: each runs a function with its own comm, and its exception is recorded.
-//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,4 @@
-// The memory account: current bytes, peak, budget, and the host's allocator.
-//
-// SPDX-License-Identifier: Apache-2.0
+// The memory account: current bytes, peak, budget, and the host's allocator. SPDX-License-Identifier: Apache-2.0
 #include "core/heap.h"
 
 #include "support/test.hpp"

@@ -1,5 +1,4 @@
 // Rows on the device that grow with their contents, and the ranges of them that are in use.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/row_store.h"
 

@@ -1,5 +1,4 @@
 // Short training runs that can be compared bit by bit: a task, a temporary folder, and a loss curve in hexadecimal.
-//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -3,7 +3,6 @@
 # messages.
 #
 #   program.sh PAPER_PARSE
-#
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 program=$(realpath "$1") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")

@@ -1,6 +1,5 @@
 /*
  * The part of a loud OpenBLAS that is entered first: its constructor, buffers, and the product. See start.c.
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>

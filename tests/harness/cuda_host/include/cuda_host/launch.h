@@ -1,5 +1,4 @@
 // kernel<<<grid, block, shared, stream>>>(args...) of the emulation: the call becomes a task of the stream.
-//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
