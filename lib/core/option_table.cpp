@@ -200,6 +200,11 @@ constexpr Option kOptions[] = {
     {"decode.batch_sentences", kI64, "32", 1, 1 << 16, nullptr,
      "Number of sentences that are decoded together; fewer if they are longer than 256 tokens. Affects speed and "
      "memory, not results."},
+    {"decode.draft_tokens", kI64, "8", 0, 64, nullptr,
+     "Maximum number of tokens that a draft model (xf_decoder_set_draft()) proposes per step; 0: none. Affects speed, "
+     "not "
+     "results.",
+     "Leviathan et al. 2023"},
 
     {"engine.thread", kBool, "true", 0, 1, nullptr,
      "true: an engine computes on its own thread. false: it computes in xf_engine_step()."},

@@ -44,6 +44,7 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
     c.min_tokens = options.i64("decode.min_tokens");
     c.max_extra_tokens = options.i64("decode.max_extra_tokens");
     c.batch_sentences = options.i64("decode.batch_sentences");
+    c.draft_tokens = options.i64("decode.draft_tokens");
     c.label_smoothing = static_cast<float>(options.f64("train.label_smoothing"));
     c.smooth_uniform = options.choice<bool>("train.label_smoothing_kind", {{"others", false}, {"uniform", true}});
     XF_CHECK(c.beam.n_best <= c.beam.beam, XF_ERROR_INVALID_ARGUMENT,
@@ -63,6 +64,15 @@ Decoder::Decoder(std::shared_ptr<const Model> model, const Options &options)
 
 DecodeConfig Decoder::config(const Options *options) const {
     return options != nullptr ? DecodeConfig::from(with_set(options_, *options), model_->config()) : config_;
+}
+
+void Decoder::set_draft(std::shared_ptr<const Model> draft, const DraftPolicy *policy) {
+    XF_CHECK(!in_groups() || draft == nullptr, XF_ERROR_UNSUPPORTED,
+             "this device searches without the host, so it does not support drafts");
+    auto speculation = draft != nullptr ? std::make_unique<Speculation>(*model_, std::move(draft), policy) : nullptr;
+    clear();
+    host_search_.set_speculation(speculation.get());
+    speculation_ = std::move(speculation);
 }
 
 Pass Decoder::inference(const Call &call) {
@@ -179,6 +189,9 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
         if (call.expired()) stop(nullptr);
     }
     report(0);
+    if (const Context &context = model_->context(); speculation_ != nullptr && context.logs(XF_LOG_DEBUG))
+        context.log(XF_LOG_DEBUG, "decode", "the draft proposed %" PRId64 " tokens, of which %" PRId64 " were accepted",
+                    speculation_->proposed(), speculation_->accepted());
     return outcomes;
 }
 
@@ -210,6 +223,7 @@ void Decoder::begin(std::span<const DecodeTask> tasks, const Call &call) {
     packed_.load(stream_, model_->config(), batch, order_, PackedBatch::Sides::kSource, 0);
     network_.prepare(packed_, PassKind::kInference, false);
     const Num memory = network_.encode(inference(call), packed_);
+    const std::span<const int32_t> drafts = begin_drafts(tasks, batch, call);
     const int64_t row = step_.add_sources(packed_.src, memory, call);
     if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
         context.log(XF_LOG_DEBUG, "decode",
@@ -224,12 +238,31 @@ void Decoder::begin(std::span<const DecodeTask> tasks, const Call &call) {
                                 {task.config->first_token, task.prefix},
                                 task.constraint,
                                 DecoderStep::Source::of(packed_.src, static_cast<int64_t>(i), row),
-                                task.outcome};
+                                task.outcome,
+                                task.config->draft_tokens,
+                                drafts[i]};
         if (in_groups())
             group_.push_back(search);
         else
             host_search_.add(search);
     }
+}
+
+std::span<const int32_t> Decoder::begin_drafts(std::span<const DecodeTask> tasks, const xf_batch &batch,
+                                               const Call &call) {
+    drafts_.assign(tasks.size(), -1);
+    if (speculation_ == nullptr) return drafts_;
+    order_.clear();
+    for (size_t i = 0; i < tasks.size(); ++i) {
+        const DecodeTask &task = tasks[i];
+        if (task.config->beam.beam == 1 && task.config->draft_tokens > 0 && task.constraint == nullptr &&
+            std::ssize(task.source) <= speculation_->draft().config().max_length)
+            order_.push_back(static_cast<int64_t>(i));
+    }
+    const int64_t active = this->active() + std::ssize(tasks);
+    const std::span<const int32_t> begun = speculation_->begin(batch, order_, active, call);
+    for (size_t i = 0; i < begun.size(); ++i) drafts_[order_[i]] = begun[i];
+    return drafts_;
 }
 
 void Decoder::step(const Call &call, const DeviceSearch::Report &report) {

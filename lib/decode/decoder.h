@@ -19,7 +19,7 @@ namespace xf {
 
 struct DecodeConfig {
     BeamOptions beam;
-    int64_t min_tokens, max_extra_tokens, batch_sentences;
+    int64_t min_tokens, max_extra_tokens, batch_sentences, draft_tokens;
     float label_smoothing;  // for evaluate()
     bool smooth_uniform;
     int32_t first_token;  // of every hypothesis; -1: any
@@ -66,6 +66,11 @@ public:
     Decoder(std::shared_ptr<const Model> model, const Options &options);
 
     const Model &model() const { return *model_; }
+    // Sets the model that proposes tokens for greedy search; null: none. No sentence may be active. Not if in_groups().
+    // policy: as for Speculation.
+    void set_draft(std::shared_ptr<const Model> draft, const DraftPolicy *policy = nullptr);
+    // Null: no draft.
+    const Speculation *speculation() const { return speculation_.get(); }
     // Resolves the options of one call. options: as in DecodeRequest.
     DecodeConfig config(const Options *options) const;
 
@@ -115,6 +120,8 @@ public:
 private:
     int64_t limit(const DecodeTask &task) const;
     int64_t room(std::span<const DecodeTask> waiting) const;
+    // Lets the draft encode the sources of a batch. Returns the number of each task, as Speculation::begin().
+    std::span<const int32_t> begin_drafts(std::span<const DecodeTask> tasks, const xf_batch &batch, const Call &call);
     // Appends the tasks of all sentences whose outcome is not settled, the longest source first.
     void list_tasks(const xf_batch &batch, const DecodeRequest &request, const DecodeConfig &config,
                     std::vector<SentenceOutcome> *outcomes);
@@ -132,7 +139,8 @@ private:
     Stream stream_;
     Transformer network_;
     DecoderStep step_;
-    DeviceSearch device_search_;  // used if the device supports it
+    DeviceSearch device_search_;                // used if the device supports it
+    std::unique_ptr<Speculation> speculation_;  // null: no draft
     HostSearch host_search_;
     PackedBatch packed_;
     // Of the current call; members so that their memory is reused.
@@ -141,6 +149,7 @@ private:
     std::vector<SearchTask> group_;  // of the search on the device
     std::vector<int32_t> ids_;       // of the sources that begin
     std::vector<int64_t> offsets_;
+    std::vector<int32_t> drafts_;
     std::vector<float> losses_, nlls_;
     Batch batch_;
 };

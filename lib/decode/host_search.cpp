@@ -20,6 +20,7 @@ void HostSearch::clear() {
     source_tokens_ = 0;
     pool_.clear();
     step_.clear();
+    if (speculation_ != nullptr) speculation_->clear();
 }
 
 void HostSearch::add(const SearchTask &task) {
@@ -42,6 +43,7 @@ void HostSearch::add(const SearchTask &task) {
     active_.push_back(vacant_.back());
     vacant_.pop_back();
     source_tokens_ += task.source.length;
+    if (task.draft >= 0) speculation_->start(task.draft, task);
 }
 
 Hypothesis HostSearch::common_prefix(const SentenceOutcome *outcome) const {
@@ -50,38 +52,47 @@ Hypothesis HostSearch::common_prefix(const SentenceOutcome *outcome) const {
     return sentences_[*found].search.common_prefix();
 }
 
-// Lists the live hypotheses of all active sentences.
+// Lists the live hypotheses of all active sentences, and the proposals for them.
 void HostSearch::collect_rows() {
     rows_.clear();
     int64_t longest = 0;
-    for (const int32_t i : active_) longest = std::max(longest, sentences_[i].steps());
+    for (const int32_t i : active_) {
+        Sentence &sentence = sentences_[i];
+        sentence.proposals = {};
+        if (sentence.task.draft >= 0) sentence.proposals = speculation_->proposals(sentence.task.draft);
+        const int64_t last = sentence.step_of(sentence.rows() - 1);
+        if (sentence.task.beam.beam == 1)
+            for (std::vector<int32_t> &cells = sentence.cells[0]; std::ssize(cells) <= last;)
+                cells.push_back(pool_.take(cells.back()));
+        longest = std::max(longest, last);
+        rows_.multi_step |= !sentence.proposals.empty();
+    }
     rows_.ld_cells = longest + 1;
     for (const int32_t i : active_) {
         const Sentence &sentence = sentences_[i];
         const auto &live = sentence.search.live();
         rows_.sources.push_back(sentence.task.source);
         rows_.sentence_begin.push_back(static_cast<int32_t>(rows_.tokens.size()));
-        rows_.sentence_length.push_back(static_cast<int32_t>(live.size()));
-        for (size_t j = 0; j < live.size(); ++j) {
-            rows_.tokens.push_back(live[j].token);
-            rows_.steps.push_back(static_cast<int32_t>(sentence.steps()));
-            rows_.cells.insert(rows_.cells.end(), sentence.cells[j].begin(), sentence.cells[j].end());
-            rows_.cells.resize(rows_.tokens.size() * rows_.ld_cells);
-        }
+        rows_.sentence_length.push_back(static_cast<int32_t>(sentence.rows()));
+        for (size_t j = 0; j < live.size(); ++j) rows_.add(live[j].token, sentence.steps(), sentence.cells[j]);
+        for (size_t j = 0; j < sentence.proposals.size(); ++j)
+            rows_.add(sentence.proposals[j], sentence.step_of(j + 1), sentence.cells[0]);
     }
 }
 
 // Selects the tokens that may follow each row.
 void HostSearch::restrict_rows() {
-    const auto too_short = [](const Sentence &s) { return s.steps() < s.task.min_tokens; };
     const auto count = [&](const auto &is) {
-        return std::count_if(active_.begin(), active_.end(), [&](int32_t i) { return is(sentences_[i]); });
+        int64_t rows = 0;
+        for (const int32_t i : active_)
+            for (size_t j = 0; j < sentences_[i].rows(); ++j) rows += is(sentences_[i], j) ? 1 : 0;
+        return rows;
     };
-    const int64_t short_sentences = count(too_short);
-    rows_.may_end = short_sentences < active();
+    const int64_t short_rows = count([](const Sentence &s, size_t j) { return s.too_short(j); });
+    rows_.may_end = short_rows < std::ssize(rows_.tokens);
     // The bits of a row exclude the end symbol only if other rows may end.
-    const bool mixed = rows_.may_end && short_sentences > 0;
-    if (!mixed && count([](const Sentence &s) { return s.task.restricts(s.steps()); }) == 0) return;
+    const bool mixed = rows_.may_end && short_rows > 0;
+    if (!mixed && count([](const Sentence &s, size_t j) { return s.task.restricts(s.step_of(j)); }) == 0) return;
     const size_t words = allowed_words(model_.config().V);
     rows_.allowed.assign(rows_.tokens.size() * words, ~0u);
     if (partial_ids_.size() < rows_.tokens.size()) partial_ids_.resize(rows_.tokens.size());
@@ -95,9 +106,9 @@ void HostSearch::restrict_rows() {
             partials_.clear();
             constraint = s.task.constraint;
         }
-        for (size_t j = 0; j < s.search.live().size(); ++j, ++row) {
+        for (size_t j = 0; j < s.rows(); ++j, ++row) {
             const auto bits = std::span(rows_.allowed).subspan(row * words, words);
-            s.task.force_prefix(s.steps(), bits);
+            s.task.force_prefix(s.step_of(j), bits);
             if (!s.task.uses_constraint(s.steps())) continue;
             s.search.tokens(j, &partial_ids_[row]);
             partials_.push_back({s.task.sentence, partial_ids_[row], s.search.remaining(), bits});
@@ -107,8 +118,8 @@ void HostSearch::restrict_rows() {
     if (!mixed) return;
     // After the constraints, which must not depend on the other sentences of the batch.
     for (row = 0; const int32_t i : active_)
-        for (size_t j = 0; j < sentences_[i].search.live().size(); ++j, ++row)
-            if (const int32_t end = sentences_[i].task.beam.end_token; too_short(sentences_[i]))
+        for (size_t j = 0; j < sentences_[i].rows(); ++j, ++row)
+            if (const int32_t end = sentences_[i].task.beam.end_token; sentences_[i].too_short(j))
                 rows_.allowed[row * words + end / 32] &= ~(1u << end % 32);
 }
 
@@ -134,6 +145,7 @@ void HostSearch::end(int32_t index) {
     for (const std::vector<int32_t> &cells : sentence.cells)
         if (!cells.empty()) pool_.release(cells.back());
     step_.remove(sentence.task.source);
+    if (sentence.task.draft >= 0) speculation_->end(sentence.task.draft);
     source_tokens_ -= sentence.task.source.length;
     vacant_.push_back(index);
 }
@@ -149,8 +161,23 @@ void HostSearch::reserve_cells() {
     step_.reserve_cells(std::max(pool_.size(), std::min(wanted, most)), true);
 }
 
+// values and ids: the best continuations of the rows of the sentence, k for each row.
+void HostSearch::advance(Sentence *sentence, const float *values, const int32_t *ids, int64_t k) {
+    const int64_t continuations = sentence->continuations(model_.config().V);
+    BeamSearch &search = sentence->search;
+    search.advance(values, ids, continuations, k);
+    int64_t accepted = 0;
+    for (const int32_t proposal : sentence->proposals) {
+        if (search.done() || search.live()[0].token != proposal) break;
+        ++accepted;
+        search.advance(values + accepted * k, ids + accepted * k, continuations, k);
+    }
+    if (sentence->task.draft >= 0) speculation_->settle(sentence->task.draft, search, accepted);
+}
+
 void HostSearch::step(const Call &call) {
     const int64_t V = model_.config().V;
+    if (speculation_ != nullptr) speculation_->propose(active(), call);
     collect_rows();
     restrict_rows();
     int64_t k = 0;
@@ -162,12 +189,13 @@ void HostSearch::step(const Call &call) {
     for (size_t a = 0; a < active_.size(); ++a) {
         Sentence &sentence = sentences_[active_[a]];
         const int64_t at = rows_.sentence_begin[a] * k;
-        sentence.search.advance(values_.data() + at, ids_.data() + at, sentence.continuations(V), k);
+        advance(&sentence, values_.data() + at, ids_.data() + at, k);
         if (sentence.search.done())
             end(active_[a]);
-        else
+        else if (sentence.task.beam.beam > 1)
             inherit_cells(&sentence);
     }
+    if (speculation_ != nullptr) speculation_->end_step(std::ssize(active_));
     std::erase_if(active_, [&](int32_t i) { return sentences_[i].search.done(); });
 }
 

@@ -11,6 +11,7 @@
 
 #include "decode/cell_pool.h"
 #include "decode/search.h"
+#include "decode/speculation.h"
 
 namespace xf {
 
@@ -19,6 +20,8 @@ public:
     // The arguments must outlive the search.
     HostSearch(const Model &model, DecoderStep &step) : model_(model), step_(step) {}
 
+    // Proposes tokens for the tasks that have a number of it; null: none. No sentence may be active.
+    void set_speculation(Speculation *speculation) { speculation_ = speculation; }
     // Ends the search of all sentences and frees all memory of the decoder step for reuse.
     void clear();
     // Starts the search of a sentence. The constraint of the task must outlive it.
@@ -37,20 +40,29 @@ private:
     struct Sentence {
         SearchTask task;
         BeamSearch search;
-        std::vector<std::vector<int32_t>> cells{};    // of each live hypothesis, the last one for its next step
+        // Of each live hypothesis, one for each token and one for its next step. With beam 1 also for proposals.
+        std::vector<std::vector<int32_t>> cells{};
         std::vector<std::vector<int32_t>> parents{};  // used by inherit_cells()
+        std::span<const int32_t> proposals{};         // for the steps after the next one
 
-        int64_t steps() const { return std::ssize(cells[0]) - 1; }
+        int64_t steps() const { return task.limit - search.remaining(); }
+        // The rows of the next step: the live hypotheses, followed by the proposals.
+        size_t rows() const { return search.live().size() + proposals.size(); }
+        // Whether row j is too short to end.
+        bool too_short(size_t j) const { return step_of(j) < task.min_tokens; }
+        int64_t step_of(size_t j) const { return steps() + (proposals.empty() ? 0 : static_cast<int64_t>(j)); }
         int64_t continuations(int64_t V) const;
     };
     void collect_rows();
     void restrict_rows();
     void reserve_cells();
     void inherit_cells(Sentence *sentence);
+    void advance(Sentence *sentence, const float *values, const int32_t *ids, int64_t k);
     void end(int32_t index);
 
     const Model &model_;
     DecoderStep &step_;
+    Speculation *speculation_ = nullptr;
     std::vector<Sentence> sentences_;
     std::vector<int32_t> active_, vacant_;  // indices of sentences_
     int64_t source_tokens_ = 0;

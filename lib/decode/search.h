@@ -58,6 +58,8 @@ struct SearchTask {
     const Constraint *constraint = nullptr;  // null: none
     DecoderStep::Source source{};
     SentenceOutcome *outcome = nullptr;  // receives the hypotheses
+    int64_t draft_tokens = 0;            // the maximum number of proposals per step
+    int32_t draft = -1;                  // of Speculation::begin(); -1: no proposals
 
     // Returns whether not all tokens may follow a hypothesis of t tokens.
     bool restricts(int64_t t) const { return t < prefix.size() || constraint != nullptr; }

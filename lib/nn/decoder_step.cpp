@@ -42,6 +42,7 @@ public:
         args.window = c.window;
         args.dst = acts.context;
         args.ld_dst = c.v_columns();
+        args.multi_step = rows_.multi_step ? 1 : 0;
         pass.stream.run(args);
     }
 
@@ -78,6 +79,14 @@ void DecoderStep::Rows::clear() {
     sources.clear();
     allowed.clear();
     may_end = true;
+    multi_step = false;
+}
+
+void DecoderStep::Rows::add(int32_t token, int64_t step, const std::vector<int32_t> &row_cells) {
+    tokens.push_back(token);
+    steps.push_back(static_cast<int32_t>(step));
+    cells.insert(cells.end(), row_cells.begin(), row_cells.begin() + step + 1);
+    cells.resize(tokens.size() * ld_cells);
 }
 
 Pass DecoderStep::pass(const Call &call) const {
@@ -128,6 +137,7 @@ DecoderStep::DeviceRows DecoderStep::upload(const Rows &rows) {
         device.max_source_length = std::max<int64_t>(device.max_source_length, source.length);
     device.allowed = rows.allowed.empty() ? nullptr : reinterpret_cast<const uint32_t *>(staging_.at(allowed));
     device.may_end = rows.may_end;
+    device.multi_step = rows.multi_step;
     return device;
 }
 

@@ -56,8 +56,11 @@ public:
         std::vector<uint32_t> allowed;                         // xf_top_k::allowed; empty: all tokens
         int64_t ld_cells = 0;                                  // greater than every step
         bool may_end = true;                                   // false: the end symbol is not a continuation
+        bool multi_step = false;                               // xf_attention_step::multi_step
 
         void clear();  // keeps the allocated memory
+        // Adds a row whose cell of each step up to its own is in `row_cells`. ld_cells must be set.
+        void add(int32_t token, int64_t step, const std::vector<int32_t> &row_cells);
     };
 
     // Runs one step and returns the k best continuations of each row: values and ids are [rows, k], host memory.
@@ -69,7 +72,7 @@ public:
         const int32_t *tokens, *steps, *slot_of_row, *cells, *q_begin, *q_length, *k_begin, *k_length;
         int64_t ld_cells, max_step, max_source_length;  // steps <= max_step
         const uint32_t *allowed;
-        bool may_end;
+        bool may_end, multi_step;
     };
     // reserve() must have been called. on_device: values and ids are device memory.
     void run(const DeviceRows &rows, int64_t k, float *values, int32_t *ids, bool on_device, const Call &call);
