@@ -1,6 +1,6 @@
 // One step of beam search for many sentences: selects the hypotheses that continue (s. 6.1; Wu et al. 2016, eq. 14).
 //
-//     candidates  live_logp[b] + values[b, j]        the 2 * beam best (1 if beam is 1), ties by b, then by j
+//     candidates  live[b].logp + values[b, j]        the 2 * beam best (1 if beam is 1), ties by b, then by j
 //     score       logp / penalty[length]             for those that end; the others continue until the beam is full
 //
 // The result has the bits of lib/decode/beam.cpp, which explains the algorithm. Sums and quotients are fp64 and there
@@ -65,39 +65,61 @@ __device__ void rank_candidates(const xf_beam_step &a, const float *lists, const
     }
 }
 
-// Inserts a finished hypothesis of sentence s into its list, after those with the same score, unless n_best are at
+// Removes the end token from the list of one hypothesis.
+__device__ void remove_end(const xf_beam_step &a, float *values, int32_t *ids) {
+    int64_t j = 0;
+    while (j < a.k && ids[j] != a.end_token) ++j;
+    if (j == a.k) return;
+    for (; j + 1 < a.k; ++j) {
+        values[j] = values[j + 1];
+        ids[j] = ids[j + 1];
+    }
+    values[j] = -INFINITY;
+    ids[j] = -1;
+}
+
+// The state of a sentence, and its rows of the arrays.
+struct Sentence {
+    xf_beam_sentence *state;
+    const double *penalty;
+    xf_beam_finished *finished;
+    __device__ Sentence(const xf_beam_step &a, int64_t s)
+        : state(a.sentences + s), penalty(a.penalty + s * (a.ld_cells + 1)), finished(a.finished + s * a.beam) {}
+};
+
+// Inserts a finished hypothesis into the list of its sentence, after those with the same score, unless n_best are at
 // least as good.
-__device__ void finish(const xf_beam_step &a, int64_t s, int32_t step, const Winner &w) {
-    xf_beam_finished *const list = a.finished + s * a.n_best;
-    const double score = w.logp / a.penalty[step + 1];
-    int64_t count = a.finished_count[s];
-    if (count == a.n_best && !(list[count - 1].score < score)) return;
-    int64_t at = count < a.n_best ? count : count - 1;
-    a.finished_count[s] = static_cast<int32_t>(at + 1);
+__device__ void finish(const Sentence &s, int32_t step, const Winner &w) {
+    xf_beam_finished *const list = s.finished;
+    const double score = w.logp / s.penalty[step + 1];
+    const int32_t count = s.state->finished;
+    if (count == s.state->n_best && !(list[count - 1].score < score)) return;
+    int32_t at = count < s.state->n_best ? count : count - 1;
+    s.state->finished = at + 1;
     for (; at > 0 && list[at - 1].score < score; --at) list[at] = list[at - 1];
     list[at] = {step, w.beam, w.logp, score, w.value, 0};
 }
 
 // Runs on one thread: separates the winners into finished and continuing hypotheses and moves the latter to the front.
 // Returns their number.
-__device__ int32_t split_winners(const xf_beam_step &a, int64_t s, int32_t step, Winner *winners) {
+__device__ int32_t split_winners(const xf_beam_step &a, const Sentence &s, int32_t step, Winner *winners) {
     int32_t continuing = 0;
     for (int64_t i = 0; i < looked_at(a) && winners[i].beam != kNoBeam; ++i) {
         const Winner w = winners[i];
         if (w.token == a.end_token)
-            finish(a, s, step, w);
+            finish(s, step, w);
         else if (continuing < a.beam)
             winners[continuing++] = w;
     }
     bool done = continuing == 0;
     if (continuing > 0) {
-        const int32_t length = step + 1, limit = a.limit[s], count = a.finished_count[s];
-        a.length[s] = length;
-        a.live[s] = continuing;
+        const int32_t length = step + 1, limit = s.state->limit, count = s.state->finished;
+        s.state->length = length;
+        s.state->live = continuing;
         done = length >= limit ||
-               (count >= a.n_best && winners[0].logp / a.penalty[limit] < a.finished[s * a.n_best + count - 1].score);
+               (count >= s.state->n_best && winners[0].logp / s.penalty[limit] < s.finished[count - 1].score);
     }
-    a.done[s] = done ? 1 : 0;
+    s.state->done = done ? 1 : 0;
     return continuing;
 }
 
@@ -120,7 +142,7 @@ __device__ void inherit(const xf_beam_step &a, int64_t s, int32_t step, const Wi
         __syncthreads();
     }
     for (int64_t i = threadIdx.x; i < a.beam; i += blockDim.x)
-        lines[i * a.ld_cells + step + 1] = static_cast<int32_t>(a.first_cell[s] + (step + 1) * a.beam + i);
+        lines[i * a.ld_cells + step + 1] = static_cast<int32_t>(a.sentences[s].first_cell + (step + 1) * a.beam + i);
 }
 
 __global__ void beam_step_kernel(const xf_beam_step a) {
@@ -130,35 +152,40 @@ __global__ void beam_step_kernel(const xf_beam_step a) {
     double *const logp = reinterpret_cast<double *>(winners + looked_at(a));
     float *const staged = reinterpret_cast<float *>(logp + a.beam);
     const int64_t row = blockIdx.x * a.beam, s = a.active[blockIdx.x], slot = s * a.beam;
-    const bool searched = s >= 0 && a.done[s] == 0;
+    const bool searched = s >= 0 && a.sentences[s].done == 0;
     int32_t step = 0;
     if (searched) {
-        const int64_t live = a.live[s], count = live * a.k;
-        step = a.length[s];
-        const float *lists = a.values + row * a.k;
+        const Sentence sentence(a, s);
+        const int64_t live = sentence.state->live, count = live * a.k;
+        step = sentence.state->length;
+        float *const values = a.values + row * a.k;
+        if (step < sentence.state->min_length) {
+            for (int64_t i = threadIdx.x; i < live; i += blockDim.x)
+                remove_end(a, values + i * a.k, a.ids + (row + i) * a.k);
+            __syncthreads();
+        }
+        const float *lists = values;
         if (count <= kStaged) {
             for (int64_t at = threadIdx.x; at < count; at += blockDim.x) staged[at] = lists[at];
             lists = staged;
         }
-        for (int64_t i = threadIdx.x; i < live; i += blockDim.x) logp[i] = a.live_logp[slot + i];
+        for (int64_t i = threadIdx.x; i < live; i += blockDim.x) logp[i] = step == 0 ? 0.0 : a.live[slot + i].logp;
         for (int64_t i = threadIdx.x; i < looked_at(a); i += blockDim.x) winners[i].beam = kNoBeam;
         __syncthreads();
         rank_candidates(a, lists, a.ids + row * a.k, logp, live, winners);
         __syncthreads();
         if (threadIdx.x == 0) {
-            continuing = split_winners(a, s, step, winners);
-            done = a.done[s];
+            continuing = split_winners(a, sentence, step, winners);
+            done = sentence.state->done;
         }
         __syncthreads();
         for (int64_t i = threadIdx.x; i < continuing; i += blockDim.x) {
-            const int64_t at = step * a.sentences * a.beam + slot + i;
-            a.live_logp[slot + i] = winners[i].logp;
-            a.history_token[at] = winners[i].token;
-            a.history_parent[at] = winners[i].beam;
-            a.history_logp[at] = winners[i].value;
+            const xf_beam_token last = {winners[i].token, winners[i].beam, winners[i].value};
+            a.live[slot + i] = {winners[i].logp, last, 0};
+            a.history[(s * a.ld_cells + step) * a.beam + i] = last;
         }
-        if (continuing == 0 && a.finished_count[s] == 0)
-            for (int64_t i = threadIdx.x; i < live; i += blockDim.x) a.live_logp[slot + i] = -INFINITY;
+        if (continuing == 0 && sentence.state->finished == 0)
+            for (int64_t i = threadIdx.x; i < live; i += blockDim.x) a.live[slot + i].logp = -INFINITY;
         if (!done) inherit(a, s, step, winners, continuing, staged);
     }
     const bool active = searched && done == 0;
@@ -166,35 +193,17 @@ __global__ void beam_step_kernel(const xf_beam_step a) {
         a.tokens[row + i] = active && i < continuing ? winners[i].token : 0;
         a.steps[row + i] = active ? step + 1 : 0;
     }
-    if (gridDim.x == 1 && threadIdx.x == 0) *a.remaining = active ? 1 : 0;
-}
-
-constexpr int kCountThreads = 256;
-
-// Counts the unfinished sentences; used unless there is exactly one active sentence.
-__global__ void __launch_bounds__(kCountThreads) count_remaining(const xf_beam_step a) {
-    begin_after_previous();
-    int32_t total = 0;
-    for (int64_t begin = 0; begin < a.active_count; begin += kCountThreads) {
-        const int64_t i = begin + threadIdx.x, s = i < a.active_count ? a.active[i] : -1;
-        total += __syncthreads_count(s >= 0 && a.done[s] == 0);
-    }
-    if (threadIdx.x == 0) *a.remaining = total;
 }
 
 }  // namespace
 
 int32_t beam_step(xf_stream *stream, const xf_beam_step *args, xf_error *err) {
     const xf_beam_step &a = *args;
-    int32_t status = enter(stream, err);
-    if (status != XF_OK) return status;
+    if (const int32_t status = enter(stream, err)) return status;
     const size_t shared = static_cast<size_t>(looked_at(a)) * sizeof(Winner) +
                           static_cast<size_t>(a.beam) * sizeof(double) + kStaged * sizeof(float);
-    status = launch_dependent(stream, err, "beam_step", beam_step_kernel, dim3(static_cast<unsigned>(a.active_count)),
-                              dim3(a.beam <= 16 ? 128 : 512), shared, a);
-    if (status == XF_OK && a.active_count != 1)
-        status = launch_dependent(stream, err, "beam_step", count_remaining, dim3(1), dim3(kCountThreads), 0, a);
-    return status;
+    return launch_dependent(stream, err, "beam_step", beam_step_kernel, dim3(static_cast<unsigned>(a.active_count)),
+                            dim3(a.beam <= 16 ? 128 : 512), shared, a);
 }
 
 }  // namespace xf::cuda

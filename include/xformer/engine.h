@@ -21,8 +21,8 @@
  * xf_engine_step(). Another call that computes on the same context at the same time, such as a training step, uses only
  * its own thread. After fork(), the functions return XF_ERROR_FORKED in the child, where an engine may only be freed.
  *
- * A GPU decodes requests with equal "decode." options in groups: requests that arrive while a group is decoded wait for
- * its end, deadlines and cancellations take effect at its end, and there are no partial events.
+ * Devices. On a GPU, only requests with equal "decode.beam" share the steps of the decoder. The engine may detect the
+ * end of a request up to three steps late, because reading the state of the search delays the GPU.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

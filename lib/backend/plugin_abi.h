@@ -41,7 +41,7 @@ extern "C" {
 #endif
 
 /* Must be equal on both sides while the version is 0.x. From 1.0 on, tables only grow, as their size member tells. */
-#define XF_PLUGIN_ABI 10u
+#define XF_PLUGIN_ABI 11u
 
 /* The number types of streams. The dtypes mask of a backend has bit 1u << type for each type that it supports. */
 enum { XF_FP32 = 0, XF_BF16 = 1 };
@@ -466,29 +466,51 @@ typedef struct xf_top_k {
 
 /* One step of beam search for many sentences on the device: selects the surviving hypotheses after top_k, with the same
  * algorithm and bits as lib/decode/beam.cpp, which explains it. Optional: without it the core selects them on the host.
+ * Each sentence has its own options and its own step, so sentences may begin and end at any step of the others.
  *
  * Sentence s owns the slots s * beam .. s * beam + beam - 1; its i-th live hypothesis is in slot s * beam + i. Sentence
- * active[a] uses the rows from a * beam on. Rows of a finished sentence, rows beyond live[s], and rows of a negative
- * active[a] are idle: they are computed, but their results are never used. All pointers are device memory. For each row
- * the call reads values and ids of top_k and writes the input of the next step: tokens, and steps, which is the new
- * length. Idle rows get token 0 and, if their sentence is done or -1, step 0.
+ * active[a] uses the rows from a * beam on. Rows of a finished sentence, rows beyond its live hypotheses, and rows of a
+ * negative active[a] are idle: they are computed, but their results are never used. All pointers are device memory. For
+ * each row the call reads values and ids of top_k and writes the input of the next step: tokens, and steps, which is
+ * the new length. Idle rows get token 0 and, if their sentence is done or -1, step 0.
  *
  * cells is that of xf_attention_step. A hypothesis that continues gets the cells of its parent, and the i-th one uses
- * cell first_cell[s] + t * beam + i for step t.
+ * cell first_cell + t * beam + i for step t.
  *
- * For each active sentence that is not done, the candidates are live_logp[slot] + values[row, j], in double, for values
- * above -inf. The 2 * beam best candidates (1 if beam is 1), with ties ordered by hypothesis and then by j, are
- * processed from the best on. A candidate with the end token enters finished if fewer than n_best have finished or its
- * score is above the worst of them, after equal ones. Any other candidate survives while fewer than beam have survived.
- * score = logp / penalty[length], where length is the number of tokens so far, end token included. The sentence is done
- * if length == limit[s], or if n_best have finished and live_logp[0] / penalty[limit[s]] < the worst of them, or if no
- * candidate survived. In the last case length does not grow, live remains unchanged, and, if nothing has finished,
- * live_logp becomes -inf.
+ * For each active sentence that is not done, the candidates are logp of the hypothesis + values[row, j], in double, for
+ * values above -inf; while length < min_length, except the end token, which the call then removes from values and ids.
+ * The 2 * beam best candidates (1 if beam is 1), with ties ordered by hypothesis and then by j, are processed from the
+ * best on. A candidate with the end token enters finished if fewer than n_best have finished or its score is above the
+ * worst of them, after equal ones. Any other candidate survives while fewer than beam have survived. score = logp /
+ * penalty[s, length], where length is the number of tokens so far, end token included. The sentence is done if length
+ * == limit, or if n_best have finished and the best logp of a survivor / penalty[s, limit] < the worst of them, or if
+ * no candidate survived. In the last case length does not grow, live remains unchanged, and, if nothing has finished,
+ * logp of the live hypotheses becomes -inf.
  *
- * history_token, history_logp, and history_parent of [step, slot]: the token that the hypothesis in this slot received
- * at this step, its value, and the index within the sentence of the hypothesis that it extends. Written for the
- * survivors at step = length before the call. A finished hypothesis is {step, parent, logp, score, end_logp}: the first
- * step tokens of hypothesis parent of the sentence, followed by the end token with the value end_logp. */
+ * history[s, step, i] is the token that hypothesis i received at this step, its value, and the index of the hypothesis
+ * that it extends. Written for the survivors at step = length before the call. A finished hypothesis is {step, parent,
+ * logp, score, end_logp}: the first step tokens of hypothesis parent, followed by the end token with value end_logp. */
+typedef struct xf_beam_sentence {
+    /* Input. */
+    int32_t limit;      /* maximum length, at most ld_cells */
+    int32_t min_length; /* without the end token */
+    int32_t n_best;     /* at most beam */
+    int32_t first_cell;
+    /* Updated by the call. At the beginning of a sentence 0, 1, 0, 0. */
+    int32_t length, live, done, finished;
+} xf_beam_sentence;
+
+typedef struct xf_beam_token {
+    int32_t token, parent;
+    float value; /* log-probability of the token */
+} xf_beam_token;
+
+typedef struct xf_beam_live {
+    double logp; /* not read at length 0, where it is 0 */
+    xf_beam_token last;
+    int32_t reserved;
+} xf_beam_live;
+
 typedef struct xf_beam_finished {
     int32_t step, parent;
     double logp, score;
@@ -497,24 +519,19 @@ typedef struct xf_beam_finished {
 } xf_beam_finished;
 
 typedef struct xf_beam_step {
-    int64_t active_count, sentences, beam, n_best, k;
+    int64_t active_count, beam, k;
     int32_t end_token;
-    int64_t ld_cells;                        /* maximum number of steps */
-    const int32_t *active;                   /* [active_count] sentence, or -1 */
-    const float *values;                     /* [active_count * beam, k] */
-    const int32_t *ids;                      /* [active_count * beam, k] */
-    const double *penalty;                   /* [ld_cells + 1] */
-    const int32_t *limit;                    /* [sentences] maximum length, at most ld_cells */
-    const int32_t *first_cell;               /* [sentences] */
-    int32_t *length, *live, *done;           /* [sentences] */
-    double *live_logp;                       /* [sentences * beam] */
-    int32_t *cells;                          /* [sentences * beam, ld_cells] */
-    int32_t *history_token, *history_parent; /* [ld_cells, sentences * beam] */
-    float *history_logp;                     /* [ld_cells, sentences * beam] */
-    xf_beam_finished *finished;              /* [sentences, n_best], best first */
-    int32_t *finished_count;                 /* [sentences] */
-    int32_t *tokens, *steps;                 /* [active_count * beam]: the rows of the next step */
-    int32_t *remaining;                      /* [1]: number of active sentences that are not done after this call */
+    int64_t ld_cells;            /* maximum number of steps */
+    const int32_t *active;       /* [active_count] sentence, or -1; distinct */
+    float *values;               /* [active_count * beam, k] */
+    int32_t *ids;                /* [active_count * beam, k] */
+    const double *penalty;       /* [sentences, ld_cells + 1] */
+    xf_beam_sentence *sentences; /* [sentences] */
+    xf_beam_live *live;          /* [sentences, beam] */
+    xf_beam_finished *finished;  /* [sentences, beam], best first */
+    xf_beam_token *history;      /* [sentences, ld_cells, beam] */
+    int32_t *cells;              /* [sentences * beam, ld_cells] */
+    int32_t *tokens, *steps;     /* [active_count * beam]: the rows of the next step */
 } xf_beam_step;
 
 /* The size of an XF_WEIGHTS_INT8 matrix in bytes: at least N * K, padded for an order that fills registers. */

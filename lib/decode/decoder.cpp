@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "decode/device_search.h"
+#include "decode/host_search.h"
+
 namespace xf {
 namespace {
 
@@ -16,6 +19,11 @@ Options with_set(Options options, const Options &more) {
     options.copy_set(more, "decode.");
     options.copy_set(more, "text.");
     return options;
+}
+
+std::unique_ptr<Search> make_search(const Model &model, Stream &stream) {
+    if (DeviceSearch::is_supported(stream.device())) return std::make_unique<DeviceSearch>(model, stream);
+    return std::make_unique<HostSearch>(model, stream);
 }
 
 int64_t length_of(const int64_t *offsets, int64_t b) { return offsets[b + 1] - offsets[b]; }
@@ -58,20 +66,19 @@ Decoder::Decoder(std::shared_ptr<const Model> model, const Options &options)
       config_(DecodeConfig::from(options, model_->config())),
       stream_(model_->context().device(), model_->dtype()),
       network_(*model_, stream_),
-      step_(*model_, stream_),
-      device_search_(*model_, stream_, step_),
-      host_search_(*model_, step_) {}
+      search_(make_search(*model_, stream_)) {}
 
 DecodeConfig Decoder::config(const Options *options) const {
     return options != nullptr ? DecodeConfig::from(with_set(options_, *options), model_->config()) : config_;
 }
 
 void Decoder::set_draft(std::shared_ptr<const Model> draft, const DraftPolicy *policy) {
-    XF_CHECK(!in_groups() || draft == nullptr, XF_ERROR_UNSUPPORTED,
+    auto *const search = dynamic_cast<HostSearch *>(search_.get());
+    XF_CHECK(search != nullptr || draft == nullptr, XF_ERROR_UNSUPPORTED,
              "this device searches without the host, so it does not support drafts");
     auto speculation = draft != nullptr ? std::make_unique<Speculation>(*model_, std::move(draft), policy) : nullptr;
     clear();
-    host_search_.set_speculation(speculation.get());
+    if (search != nullptr) search->set_speculation(speculation.get());
     speculation_ = std::move(speculation);
 }
 
@@ -162,20 +169,10 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
     list_tasks(batch, request, config, &outcomes);
     clear();
     std::span<const DecodeTask> waiting = tasks_;
-    struct {
-        const Call &call;
-        int64_t total, begun;
-    } progress{call, batch.sentences, 0};
-    // One reference, so that a std::function of it needs no allocation.
-    const auto report = [&progress](int64_t active) {
-        progress.call.progress("translate", progress.begun - active, progress.total);
-    };
     while (!waiting.empty() || active() > 0) {
-        progress.begun = batch.sentences - std::ssize(waiting);
-        report(active());
+        call.progress("translate", batch.sentences - std::ssize(waiting) - active(), batch.sentences);
         const auto next = waiting.first(room(waiting));
         waiting = waiting.subspan(next.size());
-        progress.begun += std::ssize(next);
         try {
             if (!next.empty()) begin(next, call);
         } catch (const Error &error) {
@@ -185,10 +182,10 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
                 task.outcome->message = "the deadline of the call passed before the search of this sentence began";
             }
         }
-        step(call, report);
+        step(call);
         if (call.expired()) stop(nullptr);
     }
-    report(0);
+    call.progress("translate", batch.sentences, batch.sentences);
     if (const Context &context = model_->context(); speculation_ != nullptr && context.logs(XF_LOG_DEBUG))
         context.log(XF_LOG_DEBUG, "decode", "the draft proposed %" PRId64 " tokens, of which %" PRId64 " were accepted",
                     speculation_->proposed(), speculation_->accepted());
@@ -201,7 +198,7 @@ int64_t Decoder::room(std::span<const DecodeTask> waiting) const {
     if (waiting.empty()) return 0;
     const int64_t active = this->active(), most = waiting[0].config->batch_sentences;
     if (active > most * 3 / 4) return 0;
-    const int64_t tokens = most * kTokensPerSentence - active_source_tokens();
+    const int64_t tokens = most * kTokensPerSentence - search_->source_tokens();
     const int64_t fitting = tokens / std::ssize(waiting[0].source);
     return std::min(std::ssize(waiting), std::clamp<int64_t>(fitting, active > 0 ? 0 : 1, most - active));
 }
@@ -224,27 +221,23 @@ void Decoder::begin(std::span<const DecodeTask> tasks, const Call &call) {
     network_.prepare(packed_, PassKind::kInference, false);
     const Num memory = network_.encode(inference(call), packed_);
     const std::span<const int32_t> drafts = begin_drafts(tasks, batch, call);
-    const int64_t row = step_.add_sources(packed_.src, memory, call);
+    const int64_t row = search_->decoder_step().add_sources(packed_.src, memory, call);
     if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
         context.log(XF_LOG_DEBUG, "decode",
                     "%zu sentences with sources of up to %" PRId64 " tokens begin; %" PRId64 " are active",
                     tasks.size(), packed_.src.max_length, active());
     for (size_t i = 0; i < tasks.size(); ++i) {
         const DecodeTask &task = tasks[i];
-        const SearchTask search{task.sentence,
-                                task.config->beam,
-                                task.config->min_tokens,
-                                limit(task),
-                                {task.config->first_token, task.prefix},
-                                task.constraint,
-                                DecoderStep::Source::of(packed_.src, static_cast<int64_t>(i), row),
-                                task.outcome,
-                                task.config->draft_tokens,
-                                drafts[i]};
-        if (in_groups())
-            group_.push_back(search);
-        else
-            host_search_.add(search);
+        search_->add({task.sentence,
+                      task.config->beam,
+                      task.config->min_tokens,
+                      limit(task),
+                      {task.config->first_token, task.prefix},
+                      task.constraint,
+                      DecoderStep::Source::of(packed_.src, static_cast<int64_t>(i), row),
+                      task.outcome,
+                      task.config->draft_tokens,
+                      drafts[i]});
     }
 }
 
@@ -263,20 +256,6 @@ std::span<const int32_t> Decoder::begin_drafts(std::span<const DecodeTask> tasks
     const std::span<const int32_t> begun = speculation_->begin(batch, order_, active, call);
     for (size_t i = 0; i < begun.size(); ++i) drafts_[order_[i]] = begun[i];
     return drafts_;
-}
-
-void Decoder::step(const Call &call, const DeviceSearch::Report &report) {
-    if (!group_.empty()) {
-        device_search_.run(group_, call, report);
-        group_.clear();
-        step_.clear();
-    }
-    if (host_search_.active() > 0) host_search_.step(call);
-}
-
-void Decoder::clear() {
-    group_.clear();
-    host_search_.clear();
 }
 
 }  // namespace xf

@@ -8,10 +8,8 @@
 
 #include "data/batcher.h"
 #include "decode/attention_weights.h"
-#include "decode/device_search.h"
-#include "decode/host_search.h"
 #include "decode/search.h"
-#include "nn/decoder_step.h"
+#include "decode/speculation.h"
 #include "nn/transformer.h"
 #include "xformer/data.h"
 
@@ -26,8 +24,6 @@ struct DecodeConfig {
     LanguageTokens languages;
 
     static DecodeConfig from(const Options &options, const ModelConfig &model);
-    // Returns whether sentences of both can be in one group of a search on the device.
-    bool same_group(const DecodeConfig &other) const { return beam == other.beam && min_tokens == other.min_tokens; }
 };
 
 // The arguments of one call of decode().
@@ -66,8 +62,8 @@ public:
     Decoder(std::shared_ptr<const Model> model, const Options &options);
 
     const Model &model() const { return *model_; }
-    // Sets the model that proposes tokens for greedy search; null: none. No sentence may be active. Not if in_groups().
-    // policy: as for Speculation.
+    // Sets the model that proposes tokens for greedy search; null: none. No sentence may be active.
+    // XF_ERROR_UNSUPPORTED if the search runs on the device. policy: as for Speculation.
     void set_draft(std::shared_ptr<const Model> draft, const DraftPolicy *policy = nullptr);
     // Null: no draft.
     const Speculation *speculation() const { return speculation_.get(); }
@@ -88,21 +84,20 @@ public:
     //
     // Throws the error of a sentence that cannot be decoded.
     void check(const DecodeTask &task) const;
-    // Runs the encoder on valid tasks and starts their search. If in_groups(), no other sentence may be active, and all
-    // tasks must have configurations of one group (DecodeConfig::same_group()).
+    // Runs the encoder on valid tasks and starts their search.
     void begin(std::span<const DecodeTask> tasks, const Call &call);
-    int64_t active() const { return host_search_.active() + std::ssize(group_); }
-    int64_t active_source_tokens() const { return host_search_.source_tokens(); }
-    // Runs one step of the search; if in_groups(), the whole search.
-    void step(const Call &call, const DeviceSearch::Report &report);
+    // The number of sentences that are not known to have ended.
+    int64_t active() const { return search_->active(); }
+    // Runs one step of the search, if a sentence is active. Writes the outcomes of sentences that have ended.
+    void step(const Call &call) {
+        if (active() > 0) search_->step(call);
+    }
     // Ends the search of the sentence with this outcome, or of all if it is null, with the best hypotheses so far.
-    void stop(const SentenceOutcome *outcome) { host_search_.stop(outcome); }
-    // The tokens with which every possible result of the active sentence with this outcome begins. Not if in_groups().
-    Hypothesis common_prefix(const SentenceOutcome *outcome) const { return host_search_.common_prefix(outcome); }
-    // Ends the search of all sentences without hypotheses, also after an error of begin() or step().
-    void clear();
-    // Returns whether the device searches a group of sentences in one step.
-    bool in_groups() const { return DeviceSearch::is_supported(stream_.device()); }
+    void stop(const SentenceOutcome *outcome) { search_->stop(outcome); }
+    // The tokens with which every possible result of the active sentence with this outcome begins.
+    Hypothesis common_prefix(const SentenceOutcome *outcome) { return search_->common_prefix(outcome); }
+    // Ends the search of all sentences without hypotheses, also after an error of another function.
+    void clear() { search_->clear(); }
 
     // Computes the log-probability of each target given its source.
     void score(const xf_batch &batch, double *log_probabilities, const Call &call = {});
@@ -138,16 +133,13 @@ private:
     DecodeConfig config_;
     Stream stream_;
     Transformer network_;
-    DecoderStep step_;
-    DeviceSearch device_search_;                // used if the device supports it
     std::unique_ptr<Speculation> speculation_;  // null: no draft
-    HostSearch host_search_;
+    std::unique_ptr<Search> search_;
     PackedBatch packed_;
     // Of the current call; members so that their memory is reused.
     std::vector<int64_t> order_;
     std::vector<DecodeTask> tasks_;
-    std::vector<SearchTask> group_;  // of the search on the device
-    std::vector<int32_t> ids_;       // of the sources that begin
+    std::vector<int32_t> ids_;  // of the sources that begin
     std::vector<int64_t> offsets_;
     std::vector<int32_t> drafts_;
     std::vector<float> losses_, nlls_;

@@ -312,9 +312,8 @@ void Engine::choose(Served *served) {
     int64_t rows = 0, tokens = 0;
     for (const auto &other : served_)
         for (const Request *request : other->active) rows += request->rows();
-    const bool in_groups = served->decoder.in_groups();
     // With many active requests, several begin together, because the encoder reads its weights once per pass.
-    if (in_groups ? rows > 0 : rows * 4 > max_rows_ * 3) return;
+    if (rows * 4 > max_rows_ * 3) return;
     while (!waiting_.empty()) {
         Request *const request = waiting_.begin()->second;
         try {
@@ -326,9 +325,7 @@ void Engine::choose(Served *served) {
         if (!request->outcome.settled() && rows > 0) {
             if (rows + request->rows() > max_rows_) break;
             if (std::ssize(served->active) + std::ssize(starting_) >= served->most) break;
-            if (in_groups ? !request->config.same_group(starting_[0]->config)
-                          : !starting_.empty() && tokens + length > kEncoderTokens)
-                break;
+            if (!starting_.empty() && tokens + length > kEncoderTokens) break;
         }
         request->place = waiting_.extract(waiting_.begin());
         if (request->outcome.settled()) {
@@ -359,7 +356,7 @@ void Engine::advance(Served *served) {
     };
     guarded([&] {
         if (served == current_.back()) begin(served);
-        served->decoder.step(Call(), [](int64_t) {});
+        served->decoder.step(Call());
     }) &&
         guarded([&] { stop_ended(served); });
     for (Request *request : served->active) read_result(served, request);
@@ -412,7 +409,7 @@ void Engine::recover(Served *served, xf_status status, const char *reason) noexc
 void Engine::read_result(Served *served, Request *request) {
     try {
         if (!request->outcome.settled()) {
-            if (request->stream && !request->restart && !served->decoder.in_groups()) read_certain(*served, request);
+            if (request->stream && !request->restart) read_certain(served, request);
         } else if (served->tokenizer != nullptr) {
             write_texts(*served->tokenizer, &request->outcome);
         }
@@ -422,13 +419,13 @@ void Engine::read_result(Served *served, Request *request) {
     }
 }
 
-void Engine::read_certain(const Served &served, Request *request) {
-    if (served.tokenizer != nullptr && !served.tokenizer->decodes_in_parts()) return;
-    Hypothesis certain = served.decoder.common_prefix(&request->outcome);
+void Engine::read_certain(Served *served, Request *request) {
+    if (served->tokenizer != nullptr && !served->tokenizer->decodes_in_parts()) return;
+    Hypothesis certain = served->decoder.common_prefix(&request->outcome);
     if (certain.ids.size() <= request->certain_tokens) return;
     request->certain_tokens = certain.ids.size();
-    if (served.tokenizer != nullptr) {
-        certain.text = served.tokenizer->decode(certain.ids.data(), certain.ids.size());
+    if (served->tokenizer != nullptr) {
+        certain.text = served->tokenizer->decode(certain.ids.data(), certain.ids.size());
         keep_whole_characters(&certain.text);
         if (certain.text.size() <= request->certain_bytes) return;
         request->certain_bytes = certain.text.size();

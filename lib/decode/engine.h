@@ -112,7 +112,7 @@ private:
     static void stop_ended(Served *served);
     static void recover(Served *served, xf_status status, const char *reason) noexcept;
     static void read_result(Served *served, Request *request);
-    static void read_certain(const Served &served, Request *request);
+    static void read_certain(Served *served, Request *request);
 
     const std::shared_ptr<Context> context_;
     const Options options_;

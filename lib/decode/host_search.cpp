@@ -46,7 +46,7 @@ void HostSearch::add(const SearchTask &task) {
     if (task.draft >= 0) speculation_->start(task.draft, task);
 }
 
-Hypothesis HostSearch::common_prefix(const SentenceOutcome *outcome) const {
+Hypothesis HostSearch::common_prefix(const SentenceOutcome *outcome) {
     const auto found =
         std::find_if(active_.begin(), active_.end(), [&](int32_t i) { return sentences_[i].task.outcome == outcome; });
     return sentences_[*found].search.common_prefix();

@@ -15,26 +15,20 @@
 
 namespace xf {
 
-class HostSearch {
+class HostSearch final : public Search {
 public:
-    // The arguments must outlive the search.
-    HostSearch(const Model &model, DecoderStep &step) : model_(model), step_(step) {}
+    using Search::Search;
 
     // Proposes tokens for the tasks that have a number of it; null: none. No sentence may be active.
     void set_speculation(Speculation *speculation) { speculation_ = speculation; }
-    // Ends the search of all sentences and frees all memory of the decoder step for reuse.
-    void clear();
-    // Starts the search of a sentence. The constraint of the task must outlive it.
-    void add(const SearchTask &task);
-    int64_t active() const { return std::ssize(active_); }
-    // BeamSearch::common_prefix() of the active sentence with this outcome.
-    Hypothesis common_prefix(const SentenceOutcome *outcome) const;
-    // The source tokens of all active sentences.
-    int64_t source_tokens() const { return source_tokens_; }
-    // Runs one step of all active sentences. Writes the hypotheses of those whose search has ended.
-    void step(const Call &call);
-    // Ends the search of the sentence with this outcome, or of all if it is null, with the best hypotheses so far.
-    void stop(const SentenceOutcome *outcome);
+
+    void clear() override;
+    void add(const SearchTask &task) override;
+    int64_t active() const override { return std::ssize(active_); }
+    int64_t source_tokens() const override { return source_tokens_; }
+    void step(const Call &call) override;
+    void stop(const SentenceOutcome *outcome) override;
+    Hypothesis common_prefix(const SentenceOutcome *outcome) override;
 
 private:
     struct Sentence {
@@ -60,8 +54,6 @@ private:
     void advance(Sentence *sentence, const float *values, const int32_t *ids, int64_t k);
     void end(int32_t index);
 
-    const Model &model_;
-    DecoderStep &step_;
     Speculation *speculation_ = nullptr;
     std::vector<Sentence> sentences_;
     std::vector<int32_t> active_, vacant_;  // indices of sentences_

@@ -1,4 +1,5 @@
-// The input and the result of a search, on the host (host_search.h) or on the device (device_search.h).
+// The input, the result, and the interface of a search, on the host (host_search.h) or on the device
+// (device_search.h).
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -71,6 +72,42 @@ struct SearchTask {
         std::fill(bits.begin(), bits.end(), 0u);
         bits[prefix.token(t) / 32] = 1u << prefix.token(t) % 32;
     }
+};
+
+// Searches many sentences together. Sentences may be added between any two steps, each with its own options; the result
+// for a sentence does not depend on the others.
+//
+// After an error of any function, only clear() may be called.
+class Search {
+public:
+    // The arguments must outlive the search.
+    Search(const Model &model, Stream &stream) : model_(model), step_(model, stream) {}
+    virtual ~Search() = default;
+    Search(const Search &) = delete;
+    Search &operator=(const Search &) = delete;
+
+    // Has the memory of the sources of all tasks that are added.
+    DecoderStep &decoder_step() { return step_; }
+
+    // Ends the search of all sentences and frees all memory of the decoder step for reuse. Cannot fail.
+    virtual void clear() = 0;
+    // Starts the search of a sentence. The constraint of the task must outlive it.
+    virtual void add(const SearchTask &task) = 0;
+    // The number of sentences that are not known to have ended.
+    virtual int64_t active() const = 0;
+    // The source tokens of all active sentences.
+    virtual int64_t source_tokens() const = 0;
+    // Runs one step of all active sentences. Writes the hypotheses of those whose search has ended, or of some of them;
+    // a later step writes those of the others.
+    virtual void step(const Call &call) = 0;
+    // Ends the search of the sentence with this outcome, or of all if it is null, with the best hypotheses so far.
+    virtual void stop(const SentenceOutcome *outcome) = 0;
+    // BeamSearch::common_prefix() of the active sentence with this outcome.
+    virtual Hypothesis common_prefix(const SentenceOutcome *outcome) = 0;
+
+protected:
+    const Model &model_;
+    DecoderStep step_;
 };
 
 // The number of 32-bit words that hold one bit for each of V tokens.

@@ -57,7 +57,9 @@ constexpr Entry kEntries[] = {
     {"live_graphs", &Controls::live_graphs},
     {"live_events", &Controls::live_events},
     {"launches", &Controls::launches},
+    {"graphs_made", &Controls::graphs_made},
     {"graph_launches", &Controls::graph_launches},
+    {"copies", &Controls::copies},
     {"waits", &Controls::waits},
 };
 

@@ -194,6 +194,7 @@ cudaError_t cudaFreeHost(void *ptr) {
 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
     const auto held = lock();
+    ++controls.copies;
     return failed(copy(dst, src, bytes, kind, stream));
 }
 
@@ -207,6 +208,7 @@ cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind 
 
 cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t stream) {
     const auto held = lock();
+    ++controls.copies;
     return failed(set(dst, value, bytes, stream));
 }
 

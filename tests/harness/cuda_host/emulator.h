@@ -30,8 +30,9 @@ struct Controls {
     int64_t last_malloc_device = -1;
     int64_t live_bytes = 0, live_allocations = 0, live_pinned = 0, live_streams = 0, live_graphs = 0, live_events = 0;
     int64_t launches = 0;  // kernels and library tasks that ran
-    int64_t graph_launches = 0;
-    int64_t waits = 0;  // for a stream
+    int64_t graphs_made = 0, graph_launches = 0;
+    int64_t copies = 0;  // between the host and the device, and on the device; also those that set bytes
+    int64_t waits = 0;   // for a stream
 };
 extern Controls controls;
 extern cudaError_t sticky;      // cudaSuccess, or the fault that every call returns from now on

@@ -105,6 +105,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
     XF_CUDA_HOST_USABLE();
     *exec = new CUgraphExec_st{graph->nodes};
     ++controls.live_graphs;
+    ++controls.graphs_made;
     return cudaSuccess;
 }
 

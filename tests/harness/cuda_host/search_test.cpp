@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_host/emulated.hpp"
 #include "decode/decoding.hpp"
+#include "decode/device_search.h"
+#include "decode/host_search.h"
 
 namespace {
 
@@ -15,9 +17,8 @@ public:
         : model_(model),
           stream_(model->context().device(), model->dtype()),
           network_(*model, stream_),
-          step_(*model, stream_),
-          device_(*model, stream_, step_),
-          host_(*model, step_) {
+          device_(*model, stream_),
+          host_(*model, stream_) {
         const Batch batch(sources);
         packed_.load(stream_, model->config(), batch.view(), xf::PackedBatch::Sides::kSource, false);
         for (const Ids &source : sources) limits_.push_back(std::ssize(source) + extra);
@@ -36,19 +37,16 @@ public:
         xf::Pass pass{*model_, stream_, call_};
         pass.invariant = true;
         const xf::Num memory = network_.encode(pass, packed_);
-        host_.clear();
-        const int64_t row = step_.add_sources(packed_.src, memory, call_);
+        xf::Search &search = on_device ? static_cast<xf::Search &>(device_) : host_;
+        search.clear();
+        const int64_t row = search.decoder_step().add_sources(packed_.src, memory, call_);
         std::vector<xf::SentenceOutcome> outcomes(tasks.size());
         for (size_t s = 0; s < tasks.size(); ++s) {
             tasks[s].source = xf::DecoderStep::Source::of(packed_.src, static_cast<int64_t>(s), row);
             tasks[s].outcome = &outcomes[s];
         }
-        if (on_device) {
-            device_.run(tasks, call_, [](int64_t) {});
-        } else {
-            for (const xf::SearchTask &task : tasks) host_.add(task);
-            while (host_.active() > 0) host_.step(call_);
-        }
+        for (const xf::SearchTask &task : tasks) search.add(task);
+        while (search.active() > 0) search.step(call_);
         Answers answers;
         for (xf::SentenceOutcome &outcome : outcomes) answers.push_back(std::move(outcome.hypotheses));
         return answers;
@@ -59,7 +57,6 @@ private:
     xf::Call call_;
     xf::Stream stream_;
     xf::Transformer network_;
-    xf::DecoderStep step_;
     xf::DeviceSearch device_;
     xf::HostSearch host_;
     xf::PackedBatch packed_;

@@ -33,8 +33,8 @@ Answers together(const std::shared_ptr<const xf::Model> &model, const std::vecto
     const xf::Call call;
     xf::Stream stream(model->context().device(), model->dtype());
     xf::Transformer network(*model, stream);
-    xf::DecoderStep step(*model, stream);
-    xf::HostSearch search(*model, step);
+    xf::HostSearch search(*model, stream);
+    xf::DecoderStep &step = search.decoder_step();
     xf::PackedBatch packed;
     std::vector<xf::SentenceOutcome> outcomes(requests.size());
     search.clear();

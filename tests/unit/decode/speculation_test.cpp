@@ -4,6 +4,7 @@
 #include "decode/speculation.h"
 
 #include "decode/decoding.hpp"
+#include "decode/device_search.h"
 
 namespace {
 
@@ -137,8 +138,8 @@ XF_TEST(a_deadline_ends_a_search_with_the_beginning_of_its_result) {
         const xf::DecodeTask task{0, &config, ended[0], {}, nullptr, &outcome};
         const xf::Call call;
         decoder.begin({&task, 1}, call);
-        decoder.step(call, {});
-        decoder.step(call, {});
+        decoder.step(call);
+        decoder.step(call);
         decoder.stop(nullptr);
         const xf::Hypothesis &h = outcome.hypotheses.at(0);
         CHECK(!h.complete);
@@ -152,7 +153,7 @@ XF_TEST(a_draft_must_have_the_tokens_of_the_model) {
     on_each_device(1, [&](const auto &context, const DeviceName &) {
         const auto model = make_model(context, kReverser);
         xf::Decoder decoder(model, greedy());
-        if (decoder.in_groups()) {
+        if (xf::DeviceSearch::is_supported(context->device())) {
             CHECK_FAILS(decoder.set_draft(model), XF_ERROR_UNSUPPORTED);
             decoder.set_draft(nullptr);
             return;
