@@ -38,7 +38,7 @@ constexpr int64_t kChunkLogits = int64_t{1} << 25;  // 128 MiB: 896 rows of V = 
 // Combines the tiles of a row; writes its values and ids.
 __global__ void __launch_bounds__(kChoiceThreads)
     merge_tiles(const TopRow r, int64_t k, const TileSums *tiles, int count, const uint64_t *lists, int listed,
-                float *values, int32_t *ids) {
+                float *values, int32_t *ids, float *all_values) {
     begin_after_previous();
     __shared__ Choice choice;
     __shared__ float partial[kChoiceThreads / kWarp];
@@ -51,6 +51,8 @@ __global__ void __launch_bounds__(kChoiceThreads)
     for (int i = tid; i < count; i += kChoiceThreads) sum = fmaf(mine[i].sum, expf(mine[i].top - top), sum);
     const float lse = top + logf(block_sum<kChoiceThreads / kWarp>(sum, partial));
 
+    for (int64_t v = tid; all_values != nullptr && v < r.V; v += kChoiceThreads)
+        all_values[row * r.V + v] = log_p(r.logits[row * r.ld + v], lse);
     const auto emit = [&](int64_t at, uint64_t key) {
         values[row * k + at] = key_value(key);
         ids[row * k + at] = key_id(key);
@@ -83,7 +85,7 @@ __global__ void __launch_bounds__(kChoiceThreads)
 
 struct Layout {
     int64_t chunk, ld, tiles, listed;
-    size_t logits, partial, lists, banned, values, ids, bytes;  // offsets of the parts, and the total size
+    size_t logits, partial, lists, banned, values, ids, all_values, bytes;  // offsets of the parts, and the total size
 };
 
 Layout plan(const xf_top_k &a) {
@@ -104,17 +106,23 @@ Layout plan(const xf_top_k &a) {
     const auto results = static_cast<size_t>(a.on_device ? 0 : a.rows * a.k);
     p.values = take(results * (sizeof(float) + sizeof(int32_t)));  // followed by ids, so that one copy transfers both
     p.ids = p.values + results * sizeof(float);
+    p.all_values = take(static_cast<size_t>(a.all_values ? a.rows * a.V : 0) * sizeof(float));
     return p;
 }
 
-// Copies values and ids, which are contiguous on the device, to the caller's memory.
-int32_t deliver(xf_stream *stream, const xf_top_k &a, const void *results, xf_error *err) {
+// Copies values and ids, which are contiguous on the device, and all_values, if requested, to the caller's memory.
+int32_t deliver(xf_stream *stream, const xf_top_k &a, const void *results, const void *all_values, xf_error *err) {
     const size_t half = static_cast<size_t>(a.rows * a.k) * 4;
     const bool small = 2 * half <= kPinnedBytes;
     char *const to = static_cast<char *>(stream->pinned);
     const char *const from = static_cast<const char *>(results);
-    cudaError_t code;
-    if (small) {
+    cudaError_t code = cudaSuccess;
+    if (a.all_values)
+        code = cudaMemcpyAsync(a.all_values, all_values, static_cast<size_t>(a.rows * a.V) * 4, cudaMemcpyDeviceToHost,
+                               stream->stream);
+    if (code != cudaSuccess) {
+        // Nothing else is copied.
+    } else if (small) {
         code = cudaMemcpyAsync(to, from, 2 * half, cudaMemcpyDeviceToHost, stream->stream);
     } else {
         code = cudaMemcpyAsync(a.values, from, half, cudaMemcpyDeviceToHost, stream->stream);
@@ -145,6 +153,7 @@ int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     uint64_t *const lists = reinterpret_cast<uint64_t *>(base + p.lists);
     float *const values = a.on_device ? a.values : reinterpret_cast<float *>(base + p.values);
     int32_t *const ids = a.on_device ? a.ids : reinterpret_cast<int32_t *>(base + p.ids);
+    float *const all_values = a.all_values ? reinterpret_cast<float *>(base + p.all_values) : nullptr;
 
     Banned banned{static_cast<int32_t>(a.banned_count), nullptr, {}, nullptr, ceil_div<int64_t>(a.V, 32)};
     if (a.banned_count <= kFewBanned) {
@@ -178,10 +187,11 @@ int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
         if (status == XF_OK)
             status = launch_dependent(stream, err, "top_k", merge_tiles, static_cast<unsigned>(rows), kChoiceThreads, 0,
                                       row, a.k, tiles, static_cast<int>(p.tiles), lists, static_cast<int>(p.listed),
-                                      values + begin * a.k, ids + begin * a.k);
+                                      values + begin * a.k, ids + begin * a.k,
+                                      all_values ? all_values + begin * a.V : nullptr);
         if (status != XF_OK) return status;
     }
-    return a.on_device ? XF_OK : deliver(stream, a, values, err);
+    return a.on_device ? XF_OK : deliver(stream, a, values, all_values, err);
 }
 
 }  // namespace xf::cuda

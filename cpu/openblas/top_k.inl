@@ -122,6 +122,13 @@ XF_INLINE float log_probability(float logit, float lse) {
     return value == value ? value : -__builtin_inff();
 }
 
+// Replaces the logits of a row by log-probabilities, and by minus infinity for ids that cannot be selected.
+static void finish_row(float *x, int64_t n, float lse, const uint8_t *banned, const uint32_t *allowed) {
+    for (int64_t v = 0; v < n; ++v) x[v] = log_probability(x[v], lse);
+    for (int64_t v = 0; v < n; ++v)
+        if (banned[v] || (allowed && (allowed[v / 32] >> (v % 32) & 1) == 0)) x[v] = -__builtin_inff();
+}
+
 // The candidates that each worker found in a row: lists of `most` candidates, `next` apart, and their counts, `rows`
 // apart.
 struct WorkerLists {
@@ -227,6 +234,9 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
             const int64_t first = chunk_begin(rows, parts, part, kRowUnit),
                           end = chunk_begin(rows, parts, part + 1, kRowUnit);
             dot_block(stream, map, prepared, first, end, n0, n1, wide, logits, kPanel);
+            for (int64_t r = first; a.all_values && r < end; ++r)
+                __builtin_memcpy(a.all_values + (m0 + r) * a.V + n0, logits + (r - first) * kPanel,
+                                 static_cast<size_t>(n1 - n0) * 4);
             for (int64_t r = first; r < end; ++r, logits += kPanel) {
                 sums[p * rows + r] = panel_sums(logits, n1 - n0, true);
                 const uint32_t *allowed = a.allowed ? a.allowed + (m0 + r) * ceil_div(a.V, 32) + n0 / 32 : nullptr;
@@ -249,6 +259,9 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
                 a.values[row * a.k + i] = i < count ? chosen[i].value : -__builtin_inff();
                 a.ids[row * a.k + i] = i < count ? chosen[i].id : -1;
             }
+            if (a.all_values)
+                finish_row(a.all_values + row * a.V, a.V, lse, banned,
+                           a.allowed ? a.allowed + row * ceil_div(a.V, 32) : nullptr);
         });
     }
     return XF_OK;

@@ -71,6 +71,11 @@ int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
         parallel(stream, rows, [&](int64_t m, int32_t) {
             normalize(a, begin + m, logits + m * a.V);
             choose(a, logits + m * a.V, a.values + (begin + m) * a.k, a.ids + (begin + m) * a.k);
+            if (!a.all_values) return;
+            for (int64_t v = 0; v < a.V; ++v) {
+                const double value = logits[m * a.V + v];
+                a.all_values[(begin + m) * a.V + v] = std::isnan(value) ? -HUGE_VALF : static_cast<float>(value);
+            }
         });
     }
     return XF_OK;

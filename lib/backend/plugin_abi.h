@@ -448,7 +448,8 @@ typedef struct xf_attention_step {
  * ascending order of ids. Ties are equal returned values. A NaN counts as minus infinity. k <= V. Banned ids (may be
  * none) and ids whose bit in the row's allowed is 0 cannot be selected but remain in the normalization. If fewer than k
  * ids remain, the row ends with {-inf, -1}. Row-invariant. values and ids are HOST memory, complete on return, or
- * device memory if on_device is set. */
+ * device memory if on_device is set. all_values, if not NULL, receives the value of each id, -inf for those that cannot
+ * be selected; HOST memory, not with on_device. */
 typedef struct xf_top_k {
     int64_t rows, V, D, k;
     const xf_num *src;     /* [rows, D] */
@@ -462,6 +463,7 @@ typedef struct xf_top_k {
     uint32_t weights_type;
     const float *scales; /* [V], with XF_WEIGHTS_INT8 */
     const float *bias;   /* [V] added to the logits, or NULL */
+    float *all_values;   /* [rows, V], or NULL */
 } xf_top_k;
 
 /* One step of beam search for many sentences on the device: selects the surviving hypotheses after top_k, with the same

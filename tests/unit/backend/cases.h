@@ -39,6 +39,7 @@ enum : uint32_t {
     kExtremes = 1u << 24,   // linear: all numbers are 1 or -1, the largest of int8
     kDistinct = 1u << 25,   // embed: row t has id t
     kMultiStep = 1u << 26,  // attention_step: rows are three steps of each hypothesis, the last first
+    kAll = 1u << 27,        // top_k: with the values of all ids
 };
 
 struct Case {

@@ -68,6 +68,14 @@ void check_choice(const Problem &problem, const Words &found, Failures &failures
             const auto word = problem.at("allowed").integer(row, static_cast<int64_t>(v / 32));
             if ((static_cast<uint32_t>(word) >> (v % 32) & 1u) == 0) left[v] = -HUGE_VAL;
         }
+        const auto all = [&](size_t v) {
+            const auto &words = found[static_cast<size_t>(problem.index("all_values"))];
+            return as_float(words[static_cast<size_t>(row) * left.size() + v]);
+        };
+        for (size_t v = 0; problem.c.has(kAll) && v < left.size(); ++v)
+            if (left[v] != all(v) && !(std::fabs(left[v] - all(v)) <= tolerance))
+                return failures.add(problem,
+                                    "row " + std::to_string(row) + " has a wrong value of " + std::to_string(v));
         for (int64_t i = 0; i < ids.width; ++i) {
             const size_t at = static_cast<size_t>(row * ids.ld + i);
             const int32_t id = static_cast<int32_t>(id_words[at]);
@@ -81,7 +89,8 @@ void check_choice(const Problem &problem, const Words &found, Failures &failures
             const bool known = id >= 0 && static_cast<size_t>(id) < left.size();
             if (!known || left[static_cast<size_t>(id)] == -HUGE_VAL ||
                 !(std::fabs(left[static_cast<size_t>(id)] - value) <= tolerance) ||
-                !(left[best] - value <= tolerance) || (ranked && best != static_cast<size_t>(id))) {
+                (problem.c.has(kAll) && all(static_cast<size_t>(id)) != value) || !(left[best] - value <= tolerance) ||
+                (ranked && best != static_cast<size_t>(id))) {
                 failures.add(problem, "row " + std::to_string(row) + " choice " + std::to_string(i) + " is id " +
                                           std::to_string(id) + ", expected " + std::to_string(best));
                 return;

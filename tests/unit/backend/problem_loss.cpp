@@ -62,8 +62,10 @@ ProblemSet make_top_k(const Case &c, const Reference &, bool) {
     p.at("ids").type = Type::kInt;
     round_matrix(c, &p.at("weights"));
     if (c.has(kBias)) p.buffers.push_back(fp32(input("bias", 1, c.V, c.V)));
+    if (c.has(kAll)) p.buffers.push_back(per_row(fp32(output("all_values", c.M, c.V, c.V))));
     if (c.has(kAllowed)) p.buffers.push_back(per_row(integers("allowed", allowed_bits(c), (c.V + 31) / 32)));
     for (const char *name : {"banned", "values", "ids"}) p.at(name).host = true;
+    if (c.has(kAll)) p.at("all_values").host = true;
     if (c.has(kTies) || c.has(kNearTies))  // whole numbers: every order of adding gives the same logits
         for (const char *name : {"src", "weights"})
             for (int64_t row = 0; row < p.at(name).rows; ++row)
@@ -80,7 +82,7 @@ ProblemSet make_top_k(const Case &c, const Reference &, bool) {
         args.banned_count = static_cast<int64_t>(c.banned.size());
         args.src = a.f("src"), args.banned = a.i("banned"),
         args.allowed = static_cast<const uint32_t *>(a.find("allowed")), args.values = a.f("values"),
-        args.ids = a.i("ids"), args.bias = a.f("bias");
+        args.ids = a.i("ids"), args.bias = a.f("bias"), args.all_values = a.f("all_values");
     });
     return {.problems = {p}};
 }
