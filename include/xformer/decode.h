@@ -5,6 +5,25 @@
  * length L includes the end symbol. Limits and stop criteria apply to each sentence separately. A sentence therefore
  * yields the same tokens and the same score in any batch, in any order, and with any number of threads.
  *
+ * Sampling. With "decode.temperature" T above 0, each token v is chosen at random with a probability proportional to
+ * P(v)^(1/T). First "decode.top_k" keeps the most probable tokens (ties: the lower id), then "decode.top_p" keeps the
+ * fewest most probable ones of these whose share of the probability is at least top_p (Holtzman et al. 2020), then
+ * "decode.min_p" keeps those whose probability is at least min_p times that of the best one, both after the
+ * temperature. "decode.n_best" is the number of independent samples. The random numbers are a function (Philox) of
+ * "decode.seed", the ids of the source, the number of the sample, and the step; sentences with equal sources have equal
+ * samples. The reported log-probabilities are those of the model, before temperature and selection.
+ *
+ * "decode.alternatives": each of the n_best best tokens after the prefix (possibly the end symbol) begins one
+ * hypothesis, which greedy search completes.
+ *
+ * "decode.repetition_penalty" multiplies the log-probabilities of the tokens that a hypothesis contains, prefix
+ * included, after the prefix (Keskar et al. 2019, s. 4.1, applied to log-probabilities). The reported log-probabilities
+ * include it. "decode.no_repeat_ngram" n forbids the tokens that would complete a sequence of n tokens that the
+ * hypothesis already contains (Paulus et al. 2018, s. 2.5).
+ *
+ * A GPU supports neither sampling nor alternatives nor the penalty: such sentences have the status
+ * XF_ERROR_UNSUPPORTED.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XFORMER_DECODE_H
@@ -42,8 +61,9 @@ typedef struct xf_hypotheses xf_hypotheses;
  * @param config [in] NULL: all defaults (beam 4, alpha 0.6, maximum length of source length + 50)
  * @param out [out] the decoder; free it with xf_decoder_free()
  * @param err [out] may be NULL
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: "decode.n_best" exceeds "decode.beam"), XF_ERROR_NO_MEMORY,
- *         XF_ERROR_BACKEND, XF_ERROR_BUSY
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: "decode.n_best" exceeds "decode.beam"; "decode.beam" is not 1 with
+ *         "decode.temperature" or "decode.alternatives", or both are set; "decode.top_k", "decode.top_p", or
+ *         "decode.min_p" without "decode.temperature"), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY
  * @threads shared-read
  * @since 0.1
  */
@@ -160,6 +180,7 @@ typedef struct xf_sentence_info {
      * XF_OK: the sentence has hypotheses. XF_ERROR_DATA: invalid UTF-8. XF_ERROR_LIMIT: more than 1 GiB of text.
      * XF_ERROR_OUT_OF_RANGE: an id is out of range, the prefix contains a start, end, or banned token, the source is
      * longer than "model.max_length", or the prefix is longer than the maximum length of a hypothesis.
+     * XF_ERROR_UNSUPPORTED: the device does not support sampling, alternatives, or the repetition penalty.
      * XF_ERROR_DEADLINE: the deadline passed before the sentence was begun. XF_ERROR_INVALID_ARGUMENT: the text is
      * NULL, or the source has no end symbol.
      */

@@ -196,15 +196,35 @@ constexpr Option kOptions[] = {
     {"decode.min_tokens", kI64, "0", 0, 1 << 20, nullptr,
      "Minimum length of a hypothesis, end token excluded; the maximum length takes precedence."},
     {"decode.n_best", kI64, "1", 1, 1024, nullptr,
-     "Maximum number of hypotheses per sentence; must not exceed decode.beam."},
+     "Maximum number of hypotheses per sentence; must not exceed decode.beam, except with decode.temperature or "
+     "decode.alternatives, where it is the number of samples or alternatives."},
     {"decode.batch_sentences", kI64, "32", 1, 1 << 16, nullptr,
      "Number of sentences that are decoded together; fewer if they are longer than 256 tokens. Affects speed and "
      "memory, not results."},
     {"decode.draft_tokens", kI64, "8", 0, 64, nullptr,
-     "Maximum number of tokens that a draft model (xf_decoder_set_draft()) proposes per step; 0: none. Affects speed, "
-     "not "
-     "results.",
+     "Maximum number of tokens that a draft model proposes per step; 0: none. No function sets a draft yet. Affects "
+     "speed, not results.",
      "Leviathan et al. 2023"},
+    {"decode.temperature", kF64, "0", 0, 100, nullptr,
+     "0: search for the most probable tokens. Above 0: choose each token at random with probabilities proportional to "
+     "P^(1 / temperature). Requires decode.beam 1."},
+    {"decode.top_k", kI64, "0", 0, 1 << 30, nullptr,
+     "Number of most probable tokens among which a sample is chosen; 0: all. Requires decode.temperature above 0."},
+    {"decode.top_p", kF64, "1", 0, 1, nullptr,
+     "A sample is chosen among the fewest tokens that together have at least this share of the probability, after "
+     "decode.temperature and decode.top_k. Requires decode.temperature above 0."},
+    {"decode.min_p", kF64, "0", 0, 1, nullptr,
+     "A sample is chosen among the tokens with at least this share of the probability of the best one, after "
+     "decode.temperature. Requires decode.temperature above 0."},
+    {"decode.seed", kI64, "1", 0, kMaxSeed, nullptr,
+     "Seed of decode.temperature. The same seed, source, and options give the same samples in any batch."},
+    {"decode.repetition_penalty", kF64, "1", 0.01, 100, nullptr,
+     "Factor of the log-probabilities of tokens that a hypothesis already contains; above 1, repetitions are rarer."},
+    {"decode.no_repeat_ngram", kI64, "0", 0, 1 << 20, nullptr,
+     "No sequence of this number of tokens occurs twice in a hypothesis, except in its prefix; 0: no limit."},
+    {"decode.alternatives", kBool, "false", 0, 1, nullptr,
+     "true: each of the decode.n_best best tokens after the prefix begins one hypothesis, which greedy search "
+     "completes. Requires decode.beam 1."},
 
     {"engine.thread", kBool, "true", 0, 1, nullptr,
      "true: an engine computes on its own thread. false: it computes in xf_engine_step()."},

@@ -8,6 +8,9 @@
 //
 // Beam size 1 is greedy search: it takes the best continuation and ends when that is the end symbol.
 //
+// Samples and alternatives are n_best hypotheses that do not compete: one hypothesis until the forced prefix ends, then
+// one for each of n_best continuations, each of which is extended until it ends or reaches the limit.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,12 +21,17 @@
 
 namespace xf {
 
+enum class SearchKind { kBeam, kSamples, kAlternatives };
+
 struct BeamOptions {
     int64_t beam = 4;
     int64_t n_best = 1;
     double alpha = 0.6;
     int32_t start_token = 0, end_token = 1;
+    SearchKind kind = SearchKind::kBeam;
 
+    // The largest number of live hypotheses.
+    int64_t width() const { return kind == SearchKind::kBeam ? beam : n_best; }
     bool operator==(const BeamOptions &) const = default;
 };
 
@@ -47,16 +55,20 @@ public:
         int32_t parent;
         int32_t token;
         double log_probability;
+        int32_t number = 0;  // of the sample or alternative
     };
 
     BeamSearch() = default;  // begin() must be called first
-    BeamSearch(const BeamOptions &options, int64_t limit) { begin(options, limit); }
+    BeamSearch(const BeamOptions &options, int64_t limit) { begin(options, limit, 0); }
 
     // Starts a new search, reusing memory. limit: the maximum length of a hypothesis with the end symbol; at least 1.
-    void begin(const BeamOptions &options, int64_t limit);
+    // prefix: the length of the forced prefix.
+    void begin(const BeamOptions &options, int64_t limit, int64_t prefix);
 
-    // The number of continuations of each live hypothesis that advance() needs.
+    // The number of continuations of each live hypothesis that a step of beam search needs.
     static int64_t continuations(const BeamOptions &options) { return options.beam == 1 ? 1 : 2 * options.beam; }
+    // The number that the next call of advance() needs.
+    int64_t continuations() const;
 
     bool done() const { return done_; }
     const std::vector<Live> &live() const { return live_; }
@@ -73,7 +85,7 @@ public:
     void advance(const float *values, const int32_t *ids, int64_t k, int64_t ld);
 
     // Returns at most n_best hypotheses, best first; if none has finished, the best live one. Before done(), the best
-    // so far.
+    // so far. Samples and alternatives: all of them, also those that have not finished.
     std::vector<Hypothesis> result() const;
 
 private:
@@ -90,11 +102,14 @@ private:
     Hypothesis make(int32_t node, const float *end) const;
     int64_t length_of(int32_t node) const;
     void finish(int32_t node, float end, double log_probability);
+    void choose_candidates(const float *values, const int32_t *ids, int64_t k, int64_t ld);
 
     BeamOptions options_;
     int64_t limit_ = 0;
     int64_t length_ = 0;  // tokens of each live hypothesis
+    int64_t prefix_ = 0;  // the length of the forced prefix
     bool done_ = false;
+    bool ended_ = false;  // no live hypothesis could continue
     std::vector<Node> nodes_;
     std::vector<int32_t> live_node_, next_node_;  // parallel to live_ and next_
     std::vector<Live> live_, next_;               // next_: of the next step, used by advance()

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/hash.h"
 #include "decode/device_search.h"
 #include "decode/host_search.h"
 
@@ -55,9 +56,33 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
     c.draft_tokens = options.i64("decode.draft_tokens");
     c.label_smoothing = static_cast<float>(options.f64("train.label_smoothing"));
     c.smooth_uniform = options.choice<bool>("train.label_smoothing_kind", {{"others", false}, {"uniform", true}});
-    XF_CHECK(c.beam.n_best <= c.beam.beam, XF_ERROR_INVALID_ARGUMENT,
-             "decode.n_best is %" PRId64 ", expected at most decode.beam %" PRId64, c.beam.n_best, c.beam.beam);
+    c.sampling = {options.f64("decode.temperature"), options.i64("decode.top_k"), options.f64("decode.top_p"),
+                  options.f64("decode.min_p"), static_cast<uint64_t>(options.i64("decode.seed"))};
+    c.repetition_penalty = options.f64("decode.repetition_penalty");
+    c.no_repeat_ngram = options.i64("decode.no_repeat_ngram");
+    const bool samples = c.sampling.temperature > 0, alternatives = options.boolean("decode.alternatives");
+    XF_CHECK(!samples || !alternatives, XF_ERROR_INVALID_ARGUMENT,
+             "decode.alternatives is true, expected false if decode.temperature is above 0");
+    XF_CHECK(samples || (c.sampling.top_k == 0 && c.sampling.top_p == 1 && c.sampling.min_p == 0),
+             XF_ERROR_INVALID_ARGUMENT,
+             "decode.top_k, decode.top_p, and decode.min_p require that decode.temperature is above 0");
+    if (samples || alternatives) {
+        c.beam.kind = samples ? SearchKind::kSamples : SearchKind::kAlternatives;
+        XF_CHECK(c.beam.beam == 1, XF_ERROR_INVALID_ARGUMENT, "decode.beam is %" PRId64 ", expected 1 with %s",
+                 c.beam.beam, samples ? "decode.temperature above 0" : "decode.alternatives");
+    } else {
+        XF_CHECK(c.beam.n_best <= c.beam.beam, XF_ERROR_INVALID_ARGUMENT,
+                 "decode.n_best is %" PRId64 ", expected at most decode.beam %" PRId64, c.beam.n_best, c.beam.beam);
+    }
     return c;
+}
+
+Constraint DecodeConfig::constrained(const Constraint &constraint) const {
+    if (no_repeat_ngram == 0) return constraint;
+    return [n = static_cast<size_t>(no_repeat_ngram), constraint](std::span<const Partial> partials) {
+        if (constraint) constraint(partials);
+        for (const Partial &partial : partials) forbid_repeated_ngrams(partial.ids, n, partial.allowed);
+    };
 }
 
 Decoder::Decoder(std::shared_ptr<const Model> model, const Options &options)
@@ -112,6 +137,9 @@ void Decoder::check(const DecodeTask &task) const {
         XF_CHECK(id >= 0 && id < source_V, XF_ERROR_OUT_OF_RANGE, "source id %d, expected 0 to %d", id, source_V - 1);
     XF_CHECK(c.ends(ids.data(), std::ssize(ids)), XF_ERROR_INVALID_ARGUMENT,
              "the source ends with token %d, expected the end symbol %d", ids.back(), c.tokens.end);
+    XF_CHECK(!task.config->needs_host() || dynamic_cast<const HostSearch *>(search_.get()) != nullptr,
+             XF_ERROR_UNSUPPORTED,
+             "decode.temperature, decode.alternatives, and decode.repetition_penalty are not supported on this device");
     const ForcedPrefix prefix{task.config->first_token, task.prefix};
     const int64_t size = prefix.size(), most = limit(task);
     XF_CHECK(size <= most, XF_ERROR_OUT_OF_RANGE,
@@ -132,7 +160,8 @@ void Decoder::list_tasks(const xf_batch &batch, const DecodeRequest &request, co
     const auto part = [](const int32_t *ids, const int64_t *offsets, int64_t b) {
         return std::span(ids + offsets[b], ids + offsets[b + 1]);
     };
-    const Constraint *const constraint = request.constraint ? &request.constraint : nullptr;
+    constraint_ = config.constrained(request.constraint);
+    const Constraint *const constraint = constraint_ ? &constraint_ : nullptr;
     tasks_.clear();
     for (int64_t b = 0; b < batch.sentences; ++b) {
         SentenceOutcome &outcome = (*outcomes)[b];
@@ -236,6 +265,9 @@ void Decoder::begin(std::span<const DecodeTask> tasks, const Call &call) {
                       task.constraint,
                       DecoderStep::Source::of(packed_.src, static_cast<int64_t>(i), row),
                       task.outcome,
+                      task.config->sampling,
+                      task.config->repetition_penalty,
+                      hash64(task.source.data(), task.source.size_bytes()),
                       task.config->draft_tokens,
                       drafts[i]});
     }
@@ -248,8 +280,8 @@ std::span<const int32_t> Decoder::begin_drafts(std::span<const DecodeTask> tasks
     order_.clear();
     for (size_t i = 0; i < tasks.size(); ++i) {
         const DecodeTask &task = tasks[i];
-        if (task.config->beam.beam == 1 && task.config->draft_tokens > 0 && task.constraint == nullptr &&
-            std::ssize(task.source) <= speculation_->draft().config().max_length)
+        if (task.config->beam.beam == 1 && !task.config->needs_host() && task.config->draft_tokens > 0 &&
+            task.constraint == nullptr && std::ssize(task.source) <= speculation_->draft().config().max_length)
             order_.push_back(static_cast<int64_t>(i));
     }
     const int64_t active = this->active() + std::ssize(tasks);

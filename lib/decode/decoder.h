@@ -22,8 +22,15 @@ struct DecodeConfig {
     bool smooth_uniform;
     int32_t first_token;  // of every hypothesis; -1: any
     LanguageTokens languages;
+    SamplingOptions sampling;
+    double repetition_penalty;
+    int64_t no_repeat_ngram;  // 0: no limit
 
     static DecodeConfig from(const Options &options, const ModelConfig &model);
+    // Returns whether only the search on the host supports these options.
+    bool needs_host() const { return beam.kind != SearchKind::kBeam || repetition_penalty != 1; }
+    // Returns the constraint of a search: that of the caller, which may be empty, and that of these options.
+    Constraint constrained(const Constraint &constraint) const;
 };
 
 // The arguments of one call of decode().
@@ -139,6 +146,7 @@ private:
     // Of the current call; members so that their memory is reused.
     std::vector<int64_t> order_;
     std::vector<DecodeTask> tasks_;
+    Constraint constraint_;
     std::vector<int32_t> ids_;  // of the sources that begin
     std::vector<int64_t> offsets_;
     std::vector<int32_t> drafts_;

@@ -81,8 +81,8 @@ struct Engine::Request : EngineRequest {
     }
     bool is_cancelled() const { return cancelled.load(std::memory_order_relaxed) || source->count() != cancellations; }
     bool expired() const { return deadline_ms > 0 && Clock::now() >= deadline; }
-    int64_t rows() const { return config.beam.beam; }
-    DecodeTask task() { return {0, &config, ids, prefix_ids, constraint ? &constraint : nullptr, &outcome}; }
+    int64_t rows() const { return config.beam.width(); }
+    DecodeTask task() { return {0, &config, ids, prefix_ids, constrained ? &constrained : nullptr, &outcome}; }
     // Cannot fail if the message has at most 15 bytes.
     void fail_with(xf_status status, const char *message) {
         outcome.hypotheses.clear();
@@ -99,6 +99,7 @@ struct Engine::Request : EngineRequest {
     uint64_t model_number = 0;  // config, ids, and prefix_ids are for this model
     bool has_text = false;
     DecodeConfig config{};
+    Constraint constrained{};  // config.constrained(constraint)
     Queue::node_type place{};  // in the queue, while the request is active
     bool restart = false;      // it begins again later
     SentenceOutcome outcome{};
@@ -192,6 +193,7 @@ void Engine::prepare(Request *request, const Served &served) {
     request->has_text = served.tokenizer != nullptr;
     try {
         request->config = served.decoder.config(request->options ? &*request->options : nullptr);
+        request->constrained = request->config.constrained(request->constraint);
         if (request->is_text) {
             XF_CHECK(served.tokenizer != nullptr, XF_ERROR_STATE, "the model has no tokenizer; submit ids");
             const ModelConfig &model = served.model->config();

@@ -2,6 +2,8 @@
 #include "decode/host_search.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace xf {
 
@@ -9,7 +11,8 @@ namespace xf {
 constexpr int64_t kFirstSteps = 8;
 
 int64_t HostSearch::Sentence::continuations(int64_t V) const {
-    return std::min(BeamSearch::continuations(task.beam), V - 1);
+    const int64_t count = search.continuations();
+    return task.beam.kind == SearchKind::kSamples ? count : std::min(count, V - 1);
 }
 
 void HostSearch::clear() {
@@ -31,9 +34,9 @@ void HostSearch::add(const SearchTask &task) {
     }
     Sentence &sentence = sentences_[vacant_.back()];
     sentence.task = task;
-    sentence.search.begin(task.beam, task.limit);
-    sentence.cells.resize(task.beam.beam);
-    sentence.parents.resize(task.beam.beam);
+    sentence.search.begin(task.beam, task.limit, task.prefix.size());
+    sentence.cells.resize(task.beam.width());
+    sentence.parents.resize(task.beam.width());
     for (auto *lists : {&sentence.cells, &sentence.parents})
         for (std::vector<int32_t> &list : *lists) {
             list.clear();
@@ -61,7 +64,7 @@ void HostSearch::collect_rows() {
         sentence.proposals = {};
         if (sentence.task.draft >= 0) sentence.proposals = speculation_->proposals(sentence.task.draft);
         const int64_t last = sentence.step_of(sentence.rows() - 1);
-        if (sentence.task.beam.beam == 1)
+        if (sentence.task.beam.width() == 1)
             for (std::vector<int32_t> &cells = sentence.cells[0]; std::ssize(cells) <= last;)
                 cells.push_back(pool_.take(cells.back()));
         longest = std::max(longest, last);
@@ -154,8 +157,8 @@ void HostSearch::reserve_cells() {
     int64_t first = 0, most = 0;
     for (const int32_t i : active_) {
         const SearchTask &task = sentences_[i].task;
-        first += task.beam.beam * std::min(task.limit, kFirstSteps);
-        most += task.beam.beam * task.limit;
+        first += task.beam.width() * std::min(task.limit, kFirstSteps);
+        most += task.beam.width() * task.limit;
     }
     const int64_t wanted = std::max({pool_.size(), step_.cells() * 3 / 2, first});
     step_.reserve_cells(std::max(pool_.size(), std::min(wanted, most)), true);
@@ -175,24 +178,71 @@ void HostSearch::advance(Sentence *sentence, const float *values, const int32_t 
     if (sentence->task.draft >= 0) speculation_->settle(sentence->task.draft, search, accepted);
 }
 
+// values: [live hypotheses, V], changed by the repetition penalty.
+void HostSearch::advance_with_all_values(Sentence *sentence, float *values) {
+    const int64_t V = model_.config().V, count = sentence->continuations(V);
+    const SearchTask &task = sentence->task;
+    BeamSearch &search = sentence->search;
+    const auto &live = search.live();
+    const bool sampling = task.beam.kind == SearchKind::kSamples;
+    const bool penalizes = task.repetition_penalty != 1 && sentence->steps() >= task.prefix.size();
+    chosen_values_.assign(live.size() * count, -INFINITY);
+    chosen_ids_.assign(chosen_values_.size(), -1);
+    size_t at = 0;
+    for (size_t j = 0; j < live.size(); ++j) {
+        const std::span<float> row(values + j * V, V);
+        if (penalizes) {
+            search.tokens(j, &hypothesis_);
+            penalize(row, &hypothesis_, task.repetition_penalty);
+        }
+        if (!sampling) {
+            order_.resize(V);
+            std::iota(order_.begin(), order_.end(), 0);
+            std::partial_sort(order_.begin(), order_.begin() + count, order_.end(),
+                              [&](int32_t a, int32_t b) { return row[a] != row[b] ? row[a] > row[b] : a < b; });
+        }
+        for (int64_t c = 0; c < count; ++c, ++at) {
+            const SamplePosition position{task.source_hash, static_cast<uint32_t>(count > 1 ? c : live[j].number),
+                                          static_cast<uint32_t>(sentence->steps())};
+            const int32_t id = sampling
+                                   ? sampler_.choose(row, task.sampling, uniform_number(task.sampling.seed, position))
+                                   : order_[c];
+            if (id < 0) continue;
+            chosen_ids_[at] = id;
+            chosen_values_[at] = row[id];
+        }
+    }
+    search.advance(chosen_values_.data(), chosen_ids_.data(), count, count);
+}
+
 void HostSearch::step(const Call &call) {
     const int64_t V = model_.config().V;
     if (speculation_ != nullptr) speculation_->propose(active(), call);
     collect_rows();
     restrict_rows();
-    int64_t k = 0;
-    for (const int32_t i : active_) k = std::max(k, sentences_[i].continuations(V));
+    int64_t k = 1;
+    bool uses_all_values = false;
+    for (const int32_t i : active_) {
+        if (sentences_[i].task.uses_all_values())
+            uses_all_values = true;
+        else
+            k = std::max(k, sentences_[i].continuations(V));
+    }
     if (pool_.size() > step_.cells()) reserve_cells();
     values_.resize(rows_.tokens.size() * k);
     ids_.resize(values_.size());
-    step_.run(rows_, k, values_.data(), ids_.data(), call);
+    if (uses_all_values) all_values_.resize(rows_.tokens.size() * V);
+    step_.run(rows_, k, values_.data(), ids_.data(), uses_all_values ? all_values_.data() : nullptr, call);
     for (size_t a = 0; a < active_.size(); ++a) {
         Sentence &sentence = sentences_[active_[a]];
-        const int64_t at = rows_.sentence_begin[a] * k;
-        advance(&sentence, values_.data() + at, ids_.data() + at, k);
+        const int64_t row = rows_.sentence_begin[a], at = row * k;
+        if (sentence.task.uses_all_values())
+            advance_with_all_values(&sentence, all_values_.data() + row * V);
+        else
+            advance(&sentence, values_.data() + at, ids_.data() + at, k);
         if (sentence.search.done())
             end(active_[a]);
-        else if (sentence.task.beam.beam > 1)
+        else if (sentence.task.beam.width() > 1)
             inherit_cells(&sentence);
     }
     if (speculation_ != nullptr) speculation_->end_step(std::ssize(active_));

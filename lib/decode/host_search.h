@@ -52,6 +52,7 @@ private:
     void reserve_cells();
     void inherit_cells(Sentence *sentence);
     void advance(Sentence *sentence, const float *values, const int32_t *ids, int64_t k);
+    void advance_with_all_values(Sentence *sentence, float *values);
     void end(int32_t index);
 
     Speculation *speculation_ = nullptr;
@@ -64,6 +65,10 @@ private:
     DecoderStep::Rows rows_;
     std::vector<float> values_;
     std::vector<int32_t> ids_;
+    // Of sentences that use the values of all tokens: these, and the chosen continuations.
+    std::vector<float> all_values_, chosen_values_;
+    std::vector<int32_t> chosen_ids_, order_, hypothesis_;
+    TokenSampler sampler_;
 };
 
 }  // namespace xf

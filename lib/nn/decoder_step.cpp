@@ -147,12 +147,12 @@ void DecoderStep::reserve(int64_t rows) {
     workspace_.reserve(stream_.device(), dry.bytes());
 }
 
-void DecoderStep::run(const Rows &rows, int64_t k, float *values, int32_t *ids, const Call &call) {
+void DecoderStep::run(const Rows &rows, int64_t k, float *values, int32_t *ids, float *all_values, const Call &call) {
     reserve(rows.tokens.size());
-    run(upload(rows), k, values, ids, false, call);
+    run(upload(rows), k, values, ids, all_values, false, call);
 }
 
-void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t *ids, bool on_device,
+void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t *ids, float *all_values, bool on_device,
                       const Call &call) {
     const ModelConfig &c = model_.config();
     Arena arena(model_.dtype(), workspace_.data());
@@ -173,6 +173,7 @@ void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t 
     top.allowed = rows.allowed;
     top.values = values;
     top.ids = ids;
+    top.all_values = all_values;
     top.on_device = on_device;
     stream_.run(top);
 }

@@ -64,7 +64,11 @@ public:
     };
 
     // Runs one step and returns the k best continuations of each row: values and ids are [rows, k], host memory.
-    void run(const Rows &rows, int64_t k, float *values, int32_t *ids, const Call &call);
+    // all_values: xf_top_k::all_values.
+    void run(const Rows &rows, int64_t k, float *values, int32_t *ids, float *all_values, const Call &call);
+    void run(const Rows &rows, int64_t k, float *values, int32_t *ids, const Call &call) {
+        run(rows, k, values, ids, nullptr, call);
+    }
 
     // The same for a search on the device. Pointers are device memory; xf_attention_step and xf_attention define them.
     struct DeviceRows {
@@ -75,7 +79,9 @@ public:
         bool may_end, multi_step;
     };
     // reserve() must have been called. on_device: values and ids are device memory.
-    void run(const DeviceRows &rows, int64_t k, float *values, int32_t *ids, bool on_device, const Call &call);
+    void run(const DeviceRows &rows, int64_t k, float *values, int32_t *ids, bool on_device, const Call &call) {
+        run(rows, k, values, ids, nullptr, on_device, call);
+    }
     // Two runs over the same rows with equal layouts issue the same operations on the same memory.
     struct Layout {
         const void *cache, *memory, *workspace;
@@ -87,6 +93,8 @@ public:
 private:
     class CachedAttention;
     Pass pass(const Call &call) const;
+    void run(const DeviceRows &rows, int64_t k, float *values, int32_t *ids, float *all_values, bool on_device,
+             const Call &call);
     DeviceRows upload(const Rows &rows);
 
     const Model &model_;

@@ -105,13 +105,15 @@ struct Request {
     xf::BeamOptions beam;
     int64_t min_tokens, extra;
     const xf::Constraint *constraint;
+    Settings more{};
 
     xf::Options options() const {
-        return options_of({{"decode.beam", std::to_string(beam.beam)},
-                           {"decode.n_best", std::to_string(beam.n_best)},
-                           {"decode.alpha", xf::number(beam.alpha)},
-                           {"decode.min_tokens", std::to_string(min_tokens)},
-                           {"decode.max_extra_tokens", std::to_string(extra)}});
+        return options_of(with({{"decode.beam", std::to_string(beam.beam)},
+                                {"decode.n_best", std::to_string(beam.n_best)},
+                                {"decode.alpha", xf::number(beam.alpha)},
+                                {"decode.min_tokens", std::to_string(min_tokens)},
+                                {"decode.max_extra_tokens", std::to_string(extra)}},
+                               more));
     }
     std::vector<xf::Hypothesis> alone(const std::shared_ptr<const xf::Model> &model) const {
         xf::Decoder decoder(model, options());
@@ -123,8 +125,8 @@ struct Request {
     }
 };
 
-// Requests with all kinds of options.
-inline std::vector<Request> random_requests(uint64_t seed, int count) {
+// Requests with all kinds of options. on_host: also with sampling, alternatives, and limits of repetitions.
+inline std::vector<Request> random_requests(uint64_t seed, int count, bool on_host = false) {
     Draw draw(seed);
     std::vector<Request> requests;
     for (int i = 0; i < count; ++i) {
@@ -138,6 +140,17 @@ inline std::vector<Request> random_requests(uint64_t seed, int count) {
             for (int64_t n = draw.between(1, 3); n > 0; --n)
                 r.prefix.push_back(static_cast<int32_t>(draw.between(2, kReverserIds - 1)));
         r.constraint = i % 5 == 0 ? &kOddOnly : i % 5 == 3 ? &kNoRepeat : i % 5 == 4 ? &kAll : nullptr;
+        if (!on_host) {
+            requests.push_back(std::move(r));
+            continue;
+        }
+        if (i % 7 == 2 || i % 7 == 4) r.beam.beam = 1, r.beam.n_best = draw.between(1, 5);
+        if (i % 7 == 2) r.more["decode.temperature"] = xf::number(static_cast<double>(draw.between(1, 20)) / 10);
+        if (i % 14 == 2) r.more["decode.top_k"] = std::to_string(draw.between(1, 8));
+        if (i % 21 == 2) r.more["decode.top_p"] = "0.8";
+        if (i % 7 == 4) r.more["decode.alternatives"] = "true";
+        if (i % 8 == 5) r.more["decode.repetition_penalty"] = "1.7";
+        if (i % 9 == 7) r.more["decode.no_repeat_ngram"] = std::to_string(draw.between(1, 3));
         requests.push_back(std::move(r));
     }
     return requests;

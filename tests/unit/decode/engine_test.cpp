@@ -65,8 +65,8 @@ struct Receiver {
 
 // Random requests arrive between random steps. Some are cancelled.
 XF_TEST(requests_have_the_results_they_have_alone) {
-    const std::vector<Request> requests = random_requests(78, XF_TEST_SANITIZED ? 20 : 80);
     on_each_device(2, [&](const auto &context, const DeviceName &name) {
+        const std::vector<Request> requests = random_requests(78, XF_TEST_SANITIZED ? 20 : 80, !name.cuda());
         const auto model = make_reverser(context);
         xf::Engine engine(model, nullptr, engine_options());
         Draw draw(6);
