@@ -82,6 +82,7 @@ std::vector<UnigramSeed> find_seeds(const UnigramText &text, const std::vector<u
                 at = next;
             }
         }
+        call.check();
         bool any = false;
         for (size_t at = 0; at < bytes.size(); ++at) {
             const bool frequent = found[at] >= 0 && level[found[at]].count >= min_count;
@@ -92,6 +93,7 @@ std::vector<UnigramSeed> find_seeds(const UnigramText &text, const std::vector<u
             if (seed.count >= min_count) seeds.push_back(seed);
         if (!any) break;
     }
+    call.check();
     std::sort(seeds.begin(), seeds.end(), [](const UnigramSeed &a, const UnigramSeed &b) {
         const int64_t left = a.count * a.characters, right = b.count * b.characters;
         return left != right ? left > right : a.text < b.text;
