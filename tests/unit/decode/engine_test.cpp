@@ -78,7 +78,7 @@ XF_TEST(requests_have_the_results_they_have_alone) {
                 own.stream = draw.between(0, 1) == 1;
                 own.priority = static_cast<int32_t>(draw.between(-1, 1));
                 CHECK_EQ(engine.submit(std::move(own)), i + 1);
-                if (draw.between(0, 9) == 0) {
+                if (draw.between(0, 3) == 0) {
                     const auto id = static_cast<uint64_t>(draw.between(1, static_cast<int64_t>(i) + 1));
                     cancelled[id] = engine.cancel(id) || cancelled[id];
                 }
