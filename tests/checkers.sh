@@ -29,6 +29,7 @@
 #
 # The thread pool passes tasks with std::atomic, whose ordering helgrind does not know. Its reports about programs with
 # a pool are therefore useless; the checker "thread" covers them.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -17,6 +17,7 @@
 # Environment: OUT (build/gpu), XF_BUDGET (total seconds, 580), XF_CARRY (gpu-carry), XF_GPU_BUILD (the build of a dry
 # run, build/dev), XF_STATE (files that calls keep for later calls on the same machine,
 # build/gpu-state), PYTHON (python3), NVCC (empty: nvcc is not used).
+#
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 export LC_ALL=C PYTHONUNBUFFERED=1

@@ -4,6 +4,7 @@
 #     tests/packages.sh [test | checkers]
 #
 # Never asks for confirmation; uses sudo only if a package is missing and the user is not root.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 

@@ -8,6 +8,7 @@
 #
 # Installs missing packages (tests/packages.sh), needs no terminal, and ends with a count. Fuzzing, soak tests, and
 # benchmarks are separate commands; see CONTRIBUTING.md.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

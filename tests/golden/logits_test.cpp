@@ -3,6 +3,7 @@
 //
 // The library never stores logits; here they are the decoder's output times the tied embedding (paper s. 3.4), summed
 // in fp64.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/decoder.h"
 #include "session.hpp"

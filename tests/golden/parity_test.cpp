@@ -6,6 +6,7 @@
 // Searches must return the same tokens.
 //
 // The last two tests show that the comparison can fail: they change a parameter or an option, which must be noticed.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "session.hpp"
 #include "xformer/experimental.hpp"

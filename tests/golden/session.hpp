@@ -1,4 +1,6 @@
-// Shared by the tests of this folder: the golden files and the error measure. SPDX-License-Identifier: Apache-2.0
+// Shared by the tests of this folder: the golden files and the error measure.
+//
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "../unit/nn/fixture.hpp"

@@ -1,6 +1,7 @@
 /*
  * Short forms of calls of the public API that most tests make: files by path, a corpus from lines, one property of an
  * object. Usable from C and C++.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_SUPPORT_API_H

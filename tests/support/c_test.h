@@ -5,6 +5,7 @@
  *     int main(void) { return RUN_TESTS(setup, teardown); }
  *
  * TEST registers itself; the tests of the file run in their order.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_C_TEST_H

@@ -2,6 +2,7 @@
 //
 // Not resident memory, which depends on what the C library keeps. Include this in one file of a program only, because
 // it replaces operator new.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,5 @@
 # Functions that check a program, for scripts that source this file. Each check is counted; end_checks reports the result.
+#
 # SPDX-License-Identifier: Apache-2.0
 checks=0 failed=0
 

@@ -1,6 +1,7 @@
 /*
  * A checksum of test results: 64-bit FNV-1a (draft-eastlake-fnv). Adding bytes in several calls gives the checksum of
  * their concatenation.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_FNV_H

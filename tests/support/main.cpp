@@ -3,6 +3,7 @@
 //     PROGRAM [GROUP] [PATTERN]
 //
 // The tests of a file NAME_test.cpp are the group NAME. PATTERN selects tests by name, with * and ?.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 

@@ -1,4 +1,5 @@
 // Processor time of this process in seconds: the cost of a call, independent of the load of the machine.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

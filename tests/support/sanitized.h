@@ -2,6 +2,7 @@
  * XF_TEST_SANITIZED: 1 if the address, thread, or memory sanitizer is enabled, else 0. A sanitizer checks each memory
  * access, replaces malloc(), and is ten times slower. Therefore tests that compare numbers or measure speed do less
  * work with a sanitizer, and all of it in the release build.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_SANITIZED_H

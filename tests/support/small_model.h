@@ -1,6 +1,7 @@
 /*
  * Sizes of a model that trains and decodes in milliseconds, as pairs of an option and its value for an initializer
  * list.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_SMALL_MODEL_H

@@ -1,4 +1,6 @@
-// A temporary folder for a test, removed with its content. SPDX-License-Identifier: Apache-2.0
+// A temporary folder for a test, removed with its content.
+//
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 //
 // tests/support/main.cpp defines main(). Tests of the public API are written in C and use cmocka directly. The standard
 // headers of core/precompiled.h are included here; tests do not repeat them.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

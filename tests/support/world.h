@@ -1,6 +1,7 @@
 /*
  * One small world for tests of the public API in C: a corpus, a tokenizer, a model, and one object of each other kind,
  * made in milliseconds.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_SUPPORT_WORLD_H

@@ -1,5 +1,6 @@
 # For scripts that source this file: changes to an empty folder, which is deleted at the end, and defines the functions of
 # expect.sh.
+#
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "${BASH_SOURCE[0]}")/../support/expect.sh"
 work=$(mktemp -d)

@@ -5,6 +5,7 @@
  *
  * Translates the lines of SENTENCES ROUNDS times, 32 in a call, on one thread, and copies each answer out, as a binding
  * has to; prints the seconds of each round as it ends, and at last writes the translations to OUTPUT, one a line.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>

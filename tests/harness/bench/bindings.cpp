@@ -1,6 +1,7 @@
 // bindings.cpp - bindings.c in C++ over xformer.hpp, which is measured as the bindings are.
 //
 //     bindings MODEL SENTENCES OUTPUT ROUNDS
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>

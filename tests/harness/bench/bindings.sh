@@ -9,6 +9,7 @@
 # Environment: CYCLES (6) and ROUNDS (3): number of runs of each program, and of passes per run, of which the first is
 # not counted; LANGUAGES ("cpp rust go java python"); PYTHON (/usr/bin/python3). A language whose tools are missing is
 # skipped with a message. The programs are bindings.c, bindings.cpp, and bindings/*/bench*; bindings.py compares them.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export LC_ALL=C.UTF-8

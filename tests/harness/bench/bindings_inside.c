@@ -5,6 +5,7 @@
  * To the file that XF_BENCH_INSIDE names it appends a line for each pass, which is XF_BENCH_CALLS calls: the seconds of
  * the calling thread inside the calls (with context.threads=1 all of the library's), and those of the whole process,
  * other threads included, from the end of the last pass to the end of this one.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

@@ -1,4 +1,8 @@
-/* common.c - see common.h. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * common.c - see common.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #define _POSIX_C_SOURCE 200809L
 
 #include "common.h"

@@ -3,6 +3,7 @@
  *
  * Public API only. Arguments with a dot in the key ("context.threads=2") are options of the library, the others are
  * the program's own. Programs exit at the first error: they are measuring tools, not examples.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_BENCH_COMMON_H

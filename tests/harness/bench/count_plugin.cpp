@@ -4,6 +4,7 @@
 // region sequentially, each with the number of the worker that would have run it. The time of a step on P processors
 // follows from the measured times: the tasks of a region are assigned in order, each to the worker that is free first;
 // code between regions is serial. Times are processor time of the thread, so the load of the machine hardly matters.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "count_plugin.h"
 

@@ -1,4 +1,8 @@
-/* count_plugin.h - what count_plugin.cpp noted, for count_tasks.c. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * count_plugin.h - what count_plugin.cpp noted, for count_tasks.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #ifndef XF_BENCH_COUNT_PLUGIN_H
 #define XF_BENCH_COUNT_PLUGIN_H
 

@@ -13,6 +13,7 @@
  * Output: Markdown. The efficiency on P processors is T(1) / (P T(P)), where T(P) is the serial time plus the time of
  * each parallel region with its tasks on P workers: see count_plugin.cpp. The model ignores memory bandwidth, shared
  * caches, the time to wake workers and wait for them, and clock rates that decrease under load.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

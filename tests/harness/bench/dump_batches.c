@@ -7,6 +7,7 @@
  * Learns a tokenizer from the training text (or loads one), makes a model with fresh parameters and writes it, then
  * writes the first `count` batches in the order of training and all dev batches in the order of the file (format:
  * common.h). train_curve and compare_training.py read all three.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>

@@ -6,6 +6,7 @@
  * The driver loads this library when the program first uses the GPU, and CUPTI tells it when each kernel began and
  * ended. At the end of the process FILE gets a line "kernel TAB name TAB calls TAB microseconds in all TAB shortest TAB
  * longest" for each, as the linker names it, and "dropped" for what CUPTI lost. The plugin needs no line for it.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <cupti.h>

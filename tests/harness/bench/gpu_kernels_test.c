@@ -1,5 +1,6 @@
 /*
  * gpu_kernels_test.c - gpu_kernels.c with a CUPTI of the test's own, which tells of four kernels and a copy.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <cupti.h>

@@ -5,6 +5,7 @@
 // A sanitizer whose filter matches no kernel reports nothing. Therefore this program runs first: a kernel of the same
 // namespace that writes after the end of an array, races in shared memory, reads uninitialized memory, or has a barrier
 // that half of a warp never reaches.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda_runtime.h>
 

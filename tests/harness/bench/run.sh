@@ -12,6 +12,7 @@
 # Every round runs each system once in a fresh process, so that a slow minute of the machine affects all of them.
 # Meanwhile, the CPU time of other processes and of the hypervisor is computed from /proc/stat. report.py marks rows in
 # which it exceeds 3 % of a core; these numbers must not be quoted.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export LC_ALL=C

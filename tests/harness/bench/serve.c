@@ -9,6 +9,7 @@
  *
  * Output: lines "<what> TAB <value>": seconds (until the last result), p50, p95 (seconds from arrival to result), and
  * info.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _POSIX_C_SOURCE 200809L

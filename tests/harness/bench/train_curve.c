@@ -8,6 +8,7 @@
  * including step 0; seconds are the training time of this run without evaluations. With checkpoint= the state is saved
  * every `minutes` minutes and at the end, and a run that finds the file continues from it. stop_after= minutes, 0:
  * never.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>

@@ -14,6 +14,7 @@
  * Output, read by report.py: lines "<what> TAB <value>": step and cpu (wall and processor seconds of each timed step or
  * pass), tokens (source + target of a step, the mean of them; target tokens of a pass, end symbols counted), rss (peak
  * bytes of the process), loss, info, note (what the library logged).
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>

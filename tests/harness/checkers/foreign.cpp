@@ -5,6 +5,7 @@
 // here calls the original and then marks the bytes that it wrote. Arguments are checked first, because the original
 // does not report them either. Nothing of this project is marked. Functions that return results in registers need no
 // wrapper.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
 #include <sanitizer/msan_interface.h>

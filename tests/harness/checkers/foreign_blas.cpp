@@ -1,5 +1,6 @@
 // Marks memory that OpenBLAS writes for the memory sanitizer, as foreign.cpp does. OpenBLAS is part of the plugin, so
 // the linker inserts this function (--wrap in cpu/openblas/CMakeLists.txt, only in builds with that sanitizer).
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <sanitizer/msan_interface.h>
 

@@ -12,6 +12,7 @@
 # The fuzzers check for undefined behavior except null pointers, misaligned pointers, and object sizes. These checks apply
 # to each access and take a quarter of the compile time; the sanitizer build does them on all stored inputs, and
 # tests/harness/fuzz/run.sh on new ones.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 

@@ -1,6 +1,7 @@
 // Batches that are read ahead: a step gets the very batch it would have got, at the same cost in waits, whatever the
 // caller did between two steps. On the emulated GPU, where an upload is done when somebody waits for it and memory is
 // NaN until then.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_host/emulated.hpp"
 #include "train/training.hpp"

@@ -1,6 +1,7 @@
 // The device's beam search step against lib/decode/beam.cpp, step by step and to the bit, on made-up lists of the best
 // continuations: random ones, ones full of ties, rows where nothing is possible, and sentences with separate options
 // that come and go.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,6 @@
 // The controls of the emulation, for tests; a plugin built with it exports them beside xf_plugin_init. README.md lists
 // the names.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,6 @@
-// The host of a plugin in tests: it counts what it gave and can refuse. SPDX-License-Identifier: Apache-2.0
+// The host of a plugin in tests: it counts what it gave and can refuse.
+//
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,5 @@
 // The device of the emulation: its properties, errors, and the controls that tests set.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 #include <unistd.h>

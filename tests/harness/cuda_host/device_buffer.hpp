@@ -1,4 +1,6 @@
-// Device memory for a test, and a stream: what is put in, what comes out. SPDX-License-Identifier: Apache-2.0
+// Device memory for a test, and a stream: what is put in, what comes out.
+//
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <vector>

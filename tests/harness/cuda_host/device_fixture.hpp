@@ -1,5 +1,6 @@
 // Shared by the tests of the plugin's devices: the plugin with its controls, a counting host, and a session on a
 // device.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -3,6 +3,7 @@
 // Device memory is host memory, filled with NaNs when it is allocated. With ASan it has redzones; otherwise the bytes
 // after it are checked when it is freed. With the control "guard" it is mapped separately and accessible only while the
 // device works.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/mman.h>
 

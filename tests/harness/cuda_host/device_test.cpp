@@ -1,5 +1,6 @@
 // The CUDA plugin's devices, streams, memory, faults and graphs, on the emulated GPU: above all what happens when
 // something isn't there, runs out or breaks.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <functional>

@@ -1,4 +1,5 @@
 // For tests of the library on the emulated GPU: the controls of the emulation, in the very plugin that contexts load.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,7 @@
 // Inside the emulator: the state of the device that the controls set, the grid that runs, the streams' work.
 //
 // Everything here is under one lock (lock()), which each call of the runtime API and each control takes.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,6 @@
 // Proves the emulation of a grid: threads, blocks, barriers, shared memory, and that the errors it is there to find
 // are found.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/wait.h>
 #include <unistd.h>

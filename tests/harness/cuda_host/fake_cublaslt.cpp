@@ -6,6 +6,7 @@
 // workspace must be as large as the algorithm needs, and both of its ends are filled with NaNs. A violation is recorded
 // in Library::broken. Variation: the best algorithm, and with it the order of a sum, differs for nearly every shape;
 // sums are split along K whenever this is allowed, and in-place sums in an order that changes from call to call.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>

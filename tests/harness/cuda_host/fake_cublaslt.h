@@ -3,6 +3,7 @@
 //
 // Names, numbers, and types are those of the public API. If the toolkit is installed, fake_cublaslt_api.cpp compares
 // them; that file includes only the lists.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,5 @@
 // Compares fake_cublaslt.h with the toolkit's header, where there is one: nothing here runs.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cublasLt.h>
 

@@ -1,5 +1,6 @@
 // Controls of the fake cuBLASLt and records of its calls. Matrices are column-major as in its API, so m is the N of the
 // caller and n the M of the caller.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,6 @@
 // Shared by the tests of the matrix products: the fake cuBLASLt as the plugin finds it, a counting device, and a
 // product with its operands and its reference result.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,6 @@
-// See fiber.h. SPDX-License-Identifier: Apache-2.0
+// See fiber.h.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include "fiber.h"
 
 #include <cstdint>

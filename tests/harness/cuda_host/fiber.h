@@ -1,5 +1,6 @@
 // A fiber: a stack and a place in the code. switch_to() is a plain call of a few nanoseconds on x86-64, ucontext
 // elsewhere, and tells ASan which stack is in use.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,6 @@
 // The matrix products of cuda/gemm_cublaslt.cu on a fake cuBLASLt (fake_cublaslt.cpp) that checks its arguments: the
 // requests, the choice of the algorithm, and the behavior if the library has no algorithm, fails, or is missing.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>

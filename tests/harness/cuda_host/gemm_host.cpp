@@ -3,6 +3,7 @@
 // An element is the sum of eight interleaved partial sums over k, each in blocks of 256 products, added in a fixed
 // tree. So its bits depend on its row of op(a) and its column of op(b) alone, for every instruction set: products and
 // sums are rounded one by one.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "gemm.h"
 

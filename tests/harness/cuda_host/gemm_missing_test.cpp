@@ -1,4 +1,5 @@
 // The CUDA plugin where cuBLASLt is too old (CUBLAS_VER_MAJOR 9902) or not there at all (9903): it says so and serves.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "fake_cublaslt_fixture.h"
 

@@ -1,6 +1,7 @@
 // The own row-invariant products (cuda/gemm_rows.h): right by sums in double for every form, and the same bits for a
 // row among any number of rows, on any number of multiprocessors, wherever the operands lie. Which calls they serve
 // knows no M.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "gemm_rows.h"
 

@@ -1,5 +1,6 @@
 // Recorded calls on the emulated GPU: when calls are recorded, which recordings give way, and that batches of sentences
 // as they are in a corpus share few of them.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/graph_cache.h"
 

@@ -1,4 +1,5 @@
 // Events, captures and graphs. A graph is the list of the work that was captured; to launch it queues all of it.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "streams.h"
 

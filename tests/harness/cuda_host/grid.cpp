@@ -5,6 +5,7 @@
 //
 // If no fiber can continue although some wait, or a fiber does something that the hardware does not allow, this is a
 // fault: the report names the kernel, the block, and the threads.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "grid.h"
 

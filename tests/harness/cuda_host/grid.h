@@ -1,5 +1,6 @@
 // The grid that runs: one block at a time, its threads as fibers. grid.cpp holds the scheduler and the barriers,
 // warp.cpp the collectives of a warp and the asynchronous copies.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,6 @@
 // The library on a GPU that runs out of memory, fails, or exceeds the budget: errors, unchanged objects, and freed
 // memory. Uses the emulated GPU, whose faults can be requested.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_host/emulated.hpp"
 #include "decode/decoding.hpp"

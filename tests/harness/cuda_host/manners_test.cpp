@@ -1,5 +1,6 @@
 // The CUDA plugin inside another program: the current device of the caller is preserved, a forked child does not use
 // the GPU of its parent, and memory that CUDA itself allocates is part of the account.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 // The plugin that nvcc made, on whatever machine this is: it loads, refuses another ABI, and where there is no GPU says
 // why. On a machine with one, tests/gpu.sh does the rest.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
 

@@ -5,6 +5,7 @@
 #     tests/harness/cuda_host/resources.sh [ARCHITECTURE]     default: sm_90
 #
 # Requires nvcc (the variable NVCC, or in PATH), but no GPU.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."

@@ -1,5 +1,6 @@
 // Compares the search on the device with the one on the host, on the same emulated GPU: identical results for every
 // kind of request. Also checks the cost of a request: recorded steps, and one wait per step if there is a constraint.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_host/emulated.hpp"
 #include "decode/decoding.hpp"

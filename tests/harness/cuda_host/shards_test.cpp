@@ -1,5 +1,6 @@
 // Sums of gradients on the device: the numbers that the core makes in host memory, to the bit; and steps of several
 // ranks on the emulated GPU, which are one rank's.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <limits>

@@ -2,6 +2,7 @@
 // redzones, and keep the values of the previous block. Otherwise they are the only thread-local variables of this
 // module. Therefore they occupy its block of thread-local storage, which is filled before the first block of a kernel;
 // before later blocks only the part that a block has changed is filled.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "shared_memory.h"
 

@@ -1,5 +1,6 @@
 // Shared memory of the block that runs: filled with NaNs before each, so that what a kernel reads before it wrote it
 // shows.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,5 @@
 // The end of a training step on the device: it decides what the host would decide, and the host waits once.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <limits>

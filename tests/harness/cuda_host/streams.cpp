@@ -1,4 +1,6 @@
-// Streams: queues of work that run when somebody waits for them. SPDX-License-Identifier: Apache-2.0
+// Streams: queues of work that run when somebody waits for them.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include "streams.h"
 
 #include <algorithm>

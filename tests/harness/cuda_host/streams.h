@@ -1,4 +1,5 @@
 // Streams, events, and graphs. streams.cpp implements the queues, graphs.cpp events, captures, and graphs.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

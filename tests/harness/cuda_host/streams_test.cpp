@@ -1,5 +1,6 @@
 // Proves the emulation of streams, captures, memory and faults: what is late on a GPU is late here, what fails there
 // fails here.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/wait.h>
 #include <unistd.h>

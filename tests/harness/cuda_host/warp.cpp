@@ -1,5 +1,6 @@
 // The collectives of a warp: each lane brings its part and waits; the last one to come computes for all. And the
 // copies of cp.async, which are made at the wait.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 

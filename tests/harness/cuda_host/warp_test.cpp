@@ -1,4 +1,6 @@
-// Proves the collectives of a warp against their definitions, cp.async, and bf16. SPDX-License-Identifier: Apache-2.0
+// Proves the collectives of a warp against their definitions, cp.async, and bf16.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include <random>
 
 #include "device_buffer.hpp"

@@ -4,6 +4,7 @@
 // A call says XF_OK or an error in a sentence, in less than 10 ms of the processor (all that is made of options: 250
 // ms) and with no more memory than the context's budget. The numbers are those that a library can look at: sizes of a
 // caller's memory it has to believe.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdio>

@@ -7,6 +7,7 @@
  *
  *     fault_damaged        lengths and bits with a stride
  *     fault_damaged all    every length and every single bit: some millions of loads; for tests/harness/evidence
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _POSIX_C_SOURCE 200809L

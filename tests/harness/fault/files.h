@@ -1,5 +1,6 @@
 /*
  * Shared by the tests of files: those that the library writes, each saved from the world and loaded again.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_FAULT_FILES_H

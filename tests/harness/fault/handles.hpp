@@ -1,5 +1,6 @@
 // Shared by the tests of this folder in C++: one handle of each kind and a file, gone at the end, a small model, and
 // the checks of each call.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

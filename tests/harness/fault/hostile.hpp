@@ -1,4 +1,5 @@
 // The base of hostile_test.cpp: a parsed valid checkpoint, and the check that a changed one is refused.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

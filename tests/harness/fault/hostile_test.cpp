@@ -3,6 +3,7 @@
 // A good checkpoint is taken apart, one thing about it is changed, and it is put together again by the library's own
 // writer. Each is refused with the status its kind of lie has, before a tensor is allocated; or it is a strange file
 // that may be loaded, and then training and decoding end with a status.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 

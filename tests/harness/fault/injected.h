@@ -1,6 +1,7 @@
 /*
  * Shared by the scenarios of fault injection: a bench with one object of each kind on one device, and the macros with
  * which a scenario calls the library.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_FAULT_INJECTED_H

@@ -1,5 +1,6 @@
 /*
  * The bench of injected.h: small objects on one device, and digests of what they give.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

@@ -1,4 +1,8 @@
-/* Scenarios of fault injection: answers, scores, attention. See injected.h. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scenarios of fault injection: answers, scores, attention. See injected.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #include "injected.h"
 
 static const char *const texts[] = {"one two three four one two three", "", "two \xFF", "four"};

@@ -1,6 +1,7 @@
 /*
  * Fault injection: the first use of a device, for which its plugin is loaded; and what is said of a point. See
  * injected.h.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

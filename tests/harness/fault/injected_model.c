@@ -1,5 +1,6 @@
 /*
  * Scenarios of fault injection: models, from and to files and memory. See injected.h.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

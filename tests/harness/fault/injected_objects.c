@@ -1,5 +1,6 @@
 /*
  * Scenarios of fault injection: configs, contexts, ranks, metrics. See injected.h.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "injected.h"

@@ -2,6 +2,7 @@
  * Scenarios of fault injection: two ranks that train together, each a thread with its own context. If something fails
  * on one of them, both calls return immediately, although the timeout is a minute. The other rank's message names the
  * rank that failed. Repeating the calls gives exactly the results of an undisturbed run. See injected.h.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

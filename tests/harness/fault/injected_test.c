@@ -11,6 +11,7 @@
  *
  * Each scenario and device runs in a separate process, which records its progress: if it dies or hangs, this is
  * reported, and another process continues after that point.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

@@ -1,6 +1,7 @@
 /*
  * Scenarios of fault injection: steps, checkpoints, ranks. A step that fails leaves everything as it was, so that the
  * same step made again is the step of an undisturbed run, to the last bit. See injected.h.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "injected.h"

@@ -3,6 +3,7 @@
  * this program exports them (ENABLE_EXPORTS).
  *
  * The errors of a call are those its manual page has for what this library does with it.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

@@ -4,6 +4,7 @@
  * interpose.c replaces malloc and its kin, mmap, pthread_create and the wrappers of system calls for the whole process:
  * the library, its plugins, the C++ runtime and the C library's own use of malloc. Each call of the armed kind that is
  * made within a library call, on whatever thread, has a number; number `at` fails, or all from there on.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_FAULT_INTERPOSE_H

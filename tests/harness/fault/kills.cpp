@@ -2,6 +2,7 @@
 // final file is equal to that of an uninterrupted run, and no restart loses a save that had returned.
 //
 //     fault_kills [COUNT [SEED]]    300 kills, 60 under a sanitizer
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 #include <sys/mman.h>

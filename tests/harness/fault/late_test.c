@@ -4,6 +4,7 @@
  * glibc ends the process. So the first call of a thread without memory has to be refused in another way.
  *
  *     fault_late LIBRARY
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

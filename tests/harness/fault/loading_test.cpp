@@ -3,6 +3,7 @@
 // Models of each precision and of several sizes, checkpoints, tokenizers of each kind, and those of SentencePiece. If a
 // context requests wider matrices than the file has, the limit is twice the size of the resulting model. A tokenizer
 // has lookup tables: the limit is 160 bytes per piece, including the file, if that is larger.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>

@@ -8,6 +8,7 @@
 //
 //     fault_numbers few_*    every single number, and one of 13 pairs
 //     fault_numbers          every pair, too
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdio>

@@ -6,6 +6,7 @@
 // After a save has returned, its file must exist, and the previous one as ".prev".
 //
 // Recordings without a sync prove that this check can fail.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <sys/syscall.h>

@@ -1,5 +1,6 @@
 /*
  * Saving where there is no room: a sentence, the old file as it was, nothing left beside it, and the next save works.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

@@ -1,5 +1,6 @@
 /*
  * Paths that are not regular files: folders, devices, FIFOs, broken links, invalid names. None is read, or written.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

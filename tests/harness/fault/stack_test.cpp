@@ -2,6 +2,7 @@
 //
 // JSON nested a million deep, where the library reads JSON: the header of a model, its tokenizer, a tokenizer's file.
 // Then the life of a model, from training to decoding and saving, on such a thread.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 #include <unistd.h>

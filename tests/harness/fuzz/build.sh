@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Builds the fuzzers with clang: tests/harness/fuzz/build.sh FOLDER PROGRAM... SPDX-License-Identifier: Apache-2.0
+# Builds the fuzzers with clang: tests/harness/fuzz/build.sh FOLDER PROGRAM...
+#
+# SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 folder=$1

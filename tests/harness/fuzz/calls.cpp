@@ -5,6 +5,7 @@
 // kind the call must say XF_ERROR_INVALID_ARGUMENT, or what it says of its other arguments, and never XF_OK; whatever
 // was refused leaves its outputs as they were; and at the end no memory is held. Freed handles are not used again: that
 // is outside of the contract.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <thread>

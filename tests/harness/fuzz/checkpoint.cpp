@@ -1,5 +1,6 @@
 // A whole checkpoint: resumed, one step, saved, resumed again, saved to the same bytes; and its place in a corpus
 // found.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "../../support/api.h"
 #include "fuzz.hpp"

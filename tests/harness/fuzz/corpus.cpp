@@ -1,5 +1,6 @@
 // A corpus of any bytes: from memory, from a file, from two parallel files; then a tokenizer learnt from it, batches of
 // it, an epoch of them, and a place in another.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "../../support/api.h"
 #include "fuzz.hpp"

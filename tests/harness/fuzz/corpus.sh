@@ -6,6 +6,7 @@
 #     tests/harness/fuzz/corpus.sh add TARGET FILE...       adds files to the archive
 #
 # The same files give the same archive on every machine with the same xz.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

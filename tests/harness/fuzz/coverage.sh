@@ -6,6 +6,7 @@
 # Builds fuzz_replay in FOLDER (build/fuzz-coverage) with clang's line counters, runs it on the inputs of every target, and
 # prints a row for each source file. Lines that only a failing disk, a GPU, or another rank reaches are tested by
 # tests/harness/fault and tests/unit/comm.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,4 +1,5 @@
 // Memory that never runs out: what ordinary fuzzers are linked with in place of failing.cpp.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz.hpp"
 

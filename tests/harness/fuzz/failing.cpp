@@ -3,6 +3,7 @@
 //
 // Three kinds of failure: only the n-th allocation, all from the n-th on, and all above a size. n is small for most
 // inputs and large for some, because a call makes between three and many thousand allocations.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
 #include <new>

@@ -1,4 +1,6 @@
-// See fuzz.hpp. SPDX-License-Identifier: Apache-2.0
+// See fuzz.hpp.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include "fuzz.hpp"
 #include "../../support/api.h"
 

@@ -2,6 +2,7 @@
 //
 // A target is one file that defines LLVMFuzzerTestOneInput(), which libFuzzer and AFL++ call; in ordinary builds
 // replay.cpp calls it for each stored input. A finding prints one line and calls abort().
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

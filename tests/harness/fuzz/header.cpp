@@ -2,6 +2,7 @@
 //
 // The input is the JSON header and the size of the data after it. The file has the size that the header says, or a
 // slightly wrong one. It takes no memory, because a callback returns zeros for it.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 

@@ -4,6 +4,7 @@
 #     tests/harness/fuzz/merge.sh [TARGET...]
 #
 # Existing inputs remain, because some reproduce a defect that was fixed and reach no new code.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -3,6 +3,7 @@
 // Each message has a header of five numbers (lib/comm/communicator.h). Random headers are never valid, so most are made
 // valid and followed by the data that this rank sent, the bytes of the input, or zeros: then only the content is
 // hostile. Other messages consist entirely of bytes of the input, or the transport fails.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <map>

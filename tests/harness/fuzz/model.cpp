@@ -1,5 +1,6 @@
 // A whole model file: loaded from memory, decoded with, saved and loaded again. The mutator (mutator.cpp) keeps lengths
 // and checksums right, or nothing would get past them.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <cstring>

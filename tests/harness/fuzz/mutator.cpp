@@ -1,5 +1,6 @@
 // Mutates model files with their structure: the JSON header, the value of an option, or numbers of tensors. Afterwards
 // it corrects lengths and the checksum, so that the code after these checks is reached, except in one of sixteen cases.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <random>

@@ -1,5 +1,6 @@
 // Options from text: a line is KEY=VALUE or '@' and the name of a preset. A value must read back as it was set. Then a
 // model, a trainer, and a decoder are created from the options, which may fail with an error.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 

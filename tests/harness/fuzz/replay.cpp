@@ -3,6 +3,7 @@
 // Each file twice: as it is, and with memory that runs out where its hash says (failing.cpp). Ends with the number of
 // files; none is a failure. All targets are in this one program, each under its own name in place of
 // LLVMFuzzerTestOneInput (CMakeLists.txt).
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdio>

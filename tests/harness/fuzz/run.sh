@@ -8,6 +8,7 @@
 # found, which remain in the build folder until merge.sh adds them to the archive. Inputs that crash, hang, leak, or use
 # too much memory are saved as crash-*, timeout-*, leak-*, or oom-* in findings/TARGET of the build, and the exit status
 # is 1.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

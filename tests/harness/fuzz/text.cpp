@@ -3,6 +3,7 @@
 //
 // The first byte says which tokenizer. One without normalisation gives back any bytes; one with it gives the same for
 // what it gave; those of SentencePiece take anything.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 

@@ -1,4 +1,5 @@
 // A tokenizer's JSON, then NUL, then a text: the JSON is read, written and read again; the text is encoded and decoded.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer.h"
 

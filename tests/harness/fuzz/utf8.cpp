@@ -1,4 +1,5 @@
 // Any bytes through the UTF-8 decoder, beside glibc's iconv: the same verdict, the same place, the same characters.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <iconv.h>
 

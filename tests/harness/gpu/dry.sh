@@ -1,6 +1,7 @@
 # A dry run of tests/gpu.sh: every stage, on a machine without a GPU. Sourced. The programs are those of a build of this
 # checkout (XF_GPU_BUILD), the device is the emulation of tests/harness/cuda_host, models are tiny, and NVIDIA's tools are
 # stubs that check their arguments. The result shows that the stages work and nothing about speed.
+#
 # SPDX-License-Identifier: Apache-2.0
 export XF_GPU_DRY=1
 [ -n "${OUT-}" ] || out=$root/build/gpu-dry

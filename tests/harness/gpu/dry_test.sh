@@ -2,6 +2,7 @@
 # Tests tests/gpu.sh on a machine without a GPU: a dry run of every stage passes, and errors are reported.
 #
 #     dry_test.sh BUILD FOLDER      FOLDER is emptied first
+#
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.." || exit 1

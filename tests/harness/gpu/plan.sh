@@ -1,5 +1,6 @@
 # The calls of tests/gpu.sh: their stages, the limit of each in seconds, and a description. Sourced. The sum of a call
 # is at most 570 seconds, because a call may take ten minutes.
+#
 # SPDX-License-Identifier: Apache-2.0
 plan=(
     "1 facts 20 the machine, the parts of CUDA that it has, and that the programs start"

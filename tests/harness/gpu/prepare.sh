@@ -14,6 +14,7 @@
 #
 # Environment: XF_GPU_ARCH (90a-real: H100 and H200), XF_GPU_PREBUILD (the build, build/gpu-prebuild), NVCC,
 # XF_CMAKE_OPTIONS, XF_JOBS.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."

@@ -1,5 +1,6 @@
 # Selects the programs that tests/gpu.sh runs: the prepared ones; in a dry run, those of a build. Sourced. Sets run (the
 # folder of xf_bench etc.), check (the folder of the tests), plugins, lib (searched for libraries), and tests.
+#
 # SPDX-License-Identifier: Apache-2.0
 stage_begin=$SECONDS stage_limit=300
 

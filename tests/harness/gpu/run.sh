@@ -1,4 +1,5 @@
 # Functions of tests/gpu.sh that run a command within its limits and record the result. Sourced.
+#
 # SPDX-License-Identifier: Apache-2.0
 say() { printf '\n== %s  [%s s]\n' "$*" "$SECONDS"; }
 # limit N: prints the smallest of N and the remaining seconds of the stage and the call

@@ -1,4 +1,6 @@
-# Stages of tests/gpu.sh that find faults. Sourced. SPDX-License-Identifier: Apache-2.0
+# Stages of tests/gpu.sh that find faults. Sourced.
+#
+# SPDX-License-Identifier: Apache-2.0
 stage_facts() {
     local used busy name tool
     result facts commit info 0 "$(git describe --always --dirty 2>/dev/null || echo "see build")"

@@ -2,6 +2,7 @@
 #
 # The data are in gpu-carry/data (prepare.sh --data). A stage that runs again on the same machine continues from its
 # checkpoint. OUT receives the translations of both sets and small.xf; a base model is too large to be returned.
+#
 # SPDX-License-Identifier: Apache-2.0
 data=$carry/data
 [ $dry = 0 ] || data=$work/data

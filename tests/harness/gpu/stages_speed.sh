@@ -1,5 +1,6 @@
 # Stages of tests/gpu.sh that measure. Sourced. Numbers go to OUT/bench.tsv (gpu_bench.py) and OUT/kernels.tsv;
 # gpu_report.py makes tables of them.
+#
 # SPDX-License-Identifier: Apache-2.0
 tiny=()
 [ $dry = 0 ] || tiny=(--tiny --torch-device cpu)

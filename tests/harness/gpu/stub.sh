@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Replaces a tool of NVIDIA in dry runs of tests/gpu.sh, under its name: prints the same output, and rejects arguments
 # that the tool would reject, or the lack of required ones.
+#
 # SPDX-License-Identifier: Apache-2.0
 all=" $* "
 die() {

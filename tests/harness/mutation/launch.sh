@@ -3,6 +3,7 @@
 # Only these files include mutant.h and are compiled with -O1; all others are compiled as in a release.
 #
 # XF_MUTATION_SYNTAX=1: checks only that they compile.
+#
 # SPDX-License-Identifier: Apache-2.0
 here=$(dirname "$0")
 cache=$(command -v ccache || true)

@@ -1,5 +1,6 @@
 // Included before every source file that has mutants. XF_MUTANT is the number of the active mutant; 0 or unset: none.
 // XF_MUTANTS_REACHED names a file with one byte for each mutant, which is set when a run executes its place.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,6 @@
 /*
  * The errors that a host meets in a day: damaged files, wrong arguments, no descriptor, no room, no memory.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

@@ -1,4 +1,8 @@
-/* See held.h. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See held.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #define _GNU_SOURCE
 #include "held.h"
 

@@ -1,5 +1,6 @@
 /*
  * Counts the resources of a process at the end of each cycle and determines growth by a linear fit.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_SOAK_HELD_H

@@ -7,6 +7,7 @@
  * A line a minute says how it goes, and each ten minutes and the end have a table: what was held, and the slope of the
  * straight line through it, in bytes an hour. 1: something grows, or came out differently. SIGTERM ends it early, with
  * a judgement.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

@@ -1,4 +1,8 @@
-/* See work.h. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See work.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #define _GNU_SOURCE
 #include "work.h"
 

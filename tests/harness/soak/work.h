@@ -1,6 +1,7 @@
 /*
  * One cycle of typical work of a host: it trains, saves, resumes from the file, decodes, cancels, causes errors, and
  * frees its objects. Some handles remain from cycle to cycle.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_SOAK_WORK_H

@@ -1,4 +1,8 @@
-/* See battery.h. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See battery.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #define _GNU_SOURCE
 #include "battery.h"
 

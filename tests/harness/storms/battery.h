@@ -1,4 +1,8 @@
-/* Everything that computes, reads or writes, once, and hashes of what came out. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything that computes, reads or writes, once, and hashes of what came out.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #ifndef XF_TEST_BATTERY_H
 #define XF_TEST_BATTERY_H
 

@@ -4,6 +4,7 @@
  * results with a new context.
  *
  *     storm_forks [FORKS]
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

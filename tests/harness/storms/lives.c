@@ -7,6 +7,7 @@
  *
  * A handle that is freed in a call's middle belongs to that call, which began before (it says so from within, by a
  * constraint or a progress function): to begin a call on a freed handle is the host's error.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

@@ -3,6 +3,7 @@
  * decoder, scores, loads copies, and saves to memory, while others create and free decoders.
  *
  *     storm_many [CALLS]
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

@@ -3,6 +3,7 @@
  * all; a locale with a decimal comma, or where I is no capital i, that changes between the calls, and whose messages
  * are translated; rounding modes, flushed denormals and short x87 numbers. Each gives the bytes of a plain process,
  * and nothing is printed.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

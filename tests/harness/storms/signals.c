@@ -3,6 +3,7 @@
  * no system call. Training, decoding, saving and loading give the bytes that they give in a calm, and no call fails.
  *
  *     storm_signals [ROUNDS]
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

@@ -1,4 +1,8 @@
-/* See storm.h. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See storm.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #define _GNU_SOURCE
 #include "storm.h"
 

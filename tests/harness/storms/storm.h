@@ -1,5 +1,6 @@
 /*
  * Shared by the storms: a small model without a tokenizer, and a checksum of its results.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_STORM_H

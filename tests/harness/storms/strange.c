@@ -6,6 +6,7 @@
  *
  * The functions are those of STUBS, generated from lib/xformer.map. A stub puts its own return address in place of
  * the caller's, so that arguments on the stack stay where they are.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

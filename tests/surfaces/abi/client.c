@@ -2,6 +2,7 @@
  * A program that creates, uses, and frees each object and passes each struct with the size in its headers. C89.
  *
  *     client FILE_PREFIX        writes FILE_PREFIX.json, .xf, .ckpt
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>

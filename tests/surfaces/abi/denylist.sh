@@ -3,6 +3,7 @@
 #
 #   denylist.sh LIBRARY core [OBJECT...]       libxformer.so, and its objects, because atexit is linked statically into each library that calls it
 #   denylist.sh PLUGIN openblas|cuda OBJECT... a plugin: its own objects, and the complete file, which includes code of other libraries
+#
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 library=$1

@@ -5,6 +5,7 @@
 #
 # Only the files that define the functions need debug information (see CMakeLists.txt). Exits with 77 if the tools are
 # missing (Debian: abi-dumper).
+#
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 library=$1 include=$2 output=$3

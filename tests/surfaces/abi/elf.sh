@@ -9,6 +9,7 @@
 #   segment that is writable and executable, all relocations read-only after loading (RELRO, NOW).
 # - The library has the SONAME libxformer.so.N, and every exported symbol is in the version node of the map.
 # - A plugin has no SONAME (it is opened, not linked) and exports only xf_plugin_init.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 kind=$1 file=$2

@@ -6,6 +6,7 @@
 # BUILD_FOLDER is a build with tests and the shared library, such as build/release; the script rebuilds what it needs.
 # Growth is recorded. If the gate reports a break, nothing is recorded unless the break is declared: --break 1 requires
 # that the library is now libxformer.so.1 and has a new version.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

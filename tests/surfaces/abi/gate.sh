@@ -13,6 +13,7 @@
 #
 # Exits with 0 if nothing changed or no release was frozen, 1 if something is broken, 2 if the ABI has grown and freeze.sh
 # has not recorded it yet, and 77 if tools are missing (Debian: abi-dumper, abi-compliance-checker).
+#
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 baseline=$1 include=$2 library=$3 options=$4 compiler=$5 output=${6-}

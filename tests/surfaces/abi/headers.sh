@@ -6,6 +6,7 @@
 #
 # C89 to C23, and C++98 to C++23 without exceptions and RTTI: each header with the oldest and the newest standard, the
 # umbrella header also with those in between. tests/surfaces/hpp/headers.sh does the same for the C++ headers.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 include=$1

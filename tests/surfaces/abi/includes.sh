@@ -7,6 +7,7 @@
 # headers.
 #
 #   includes.sh ROOT
+#
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$1"

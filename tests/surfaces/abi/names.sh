@@ -2,6 +2,7 @@
 # Checks that the headers declare, the version script lists, and the library exports the same functions.
 #
 #   names.sh INCLUDE_FOLDER MAP LIBRARY C_COMPILER
+#
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 include=$1 map=$2 library=$3 compiler=$4

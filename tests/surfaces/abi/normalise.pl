@@ -10,6 +10,7 @@
 # are numbered by a hash of their names, so that a new type does not renumber others and differences remain short.
 #
 # experimental.h is outside the ABI guarantee: its functions are dropped, and its structs become opaque.
+#
 # SPDX-License-Identifier: Apache-2.0
 use strict;
 use warnings;

@@ -1,5 +1,6 @@
 /*
  * Prints the option table, one fact per line, for options.txt: programs that set options by name rely on it.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>

@@ -6,6 +6,7 @@
  * goes. Larger (a newer program): outputs are filled and their unknown tail zeroed; inputs are taken when the unknown
  * tail is zero and refused as unsupported when it is not. A size that no struct can have is refused. No byte
  * after struct_size is ever read or written.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>

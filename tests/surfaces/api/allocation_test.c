@@ -1,6 +1,7 @@
 /*
  * The steady state allocates nothing: malloc and related functions are replaced by counting ones for the whole process,
  * including libraries and plugins. The library's own count (xf_memory) includes only tensors.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

@@ -1,5 +1,6 @@
 /*
  * backend.h: the available backends, their status, and that listing them opens nothing.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

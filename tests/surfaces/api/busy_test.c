@@ -1,6 +1,7 @@
 /*
  * XF_ERROR_BUSY: what one handle allows at once, from within a call and from many threads; and handles that are freed
  * while a call uses them.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _POSIX_C_SOURCE 200809L

@@ -2,6 +2,7 @@
  * Cancelling by flag and by context: before a call, while nothing runs, from another thread or a signal handler in the
  * middle of a call, one decoder of two; deadlines; and that nothing changed by it. And pthread_cancel(), which is not
  * the library's business.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

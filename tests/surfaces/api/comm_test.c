@@ -1,6 +1,7 @@
 /*
  * Ranks of experimental.h and train.h: invalid tables, ranks that write the file of one process, the rank that reports
  * an error, and all_gather.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

@@ -1,5 +1,6 @@
 /*
  * config.h: every refusal of the setters and getters, and that a refusal changes nothing.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

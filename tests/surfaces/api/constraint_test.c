@@ -1,5 +1,6 @@
 /*
  * decode.h: constraints and attention weights: the arguments and results of a callback, and refusals.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

@@ -1,4 +1,8 @@
-/* context.h: creating with every wrong argument, the log, the memory account. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * context.h: creating with every wrong argument, the log, the memory account.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "support.h"
 

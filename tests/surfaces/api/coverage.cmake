@@ -1,6 +1,7 @@
 # Fails when a function of the ABI is called in no C file of this folder: a new function comes with its tests.
 #
 #   cmake -DMAP=lib/xformer.map -DFOLDER=tests/surfaces/api -P coverage.cmake
+#
 # SPDX-License-Identifier: Apache-2.0
 cmake_minimum_required(VERSION 3.25)
 file(READ ${MAP} map)

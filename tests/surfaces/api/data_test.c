@@ -1,5 +1,6 @@
 /*
  * data.h: refusals of corpora and batchers. Hostile bytes in files: tests/harness/fault.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

@@ -1,5 +1,6 @@
 /*
  * decode.h: refusals of decoding, scoring and evaluating, and the edges of what is allowed.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

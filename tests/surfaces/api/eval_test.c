@@ -1,4 +1,8 @@
-/* eval.h: refusals of the metrics. Their values: tests/unit/eval. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * eval.h: refusals of the metrics. Their values: tests/unit/eval.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #include "support.h"
 
 static const char *const lines[] = {"the cat sat on the mat", "a dog"};

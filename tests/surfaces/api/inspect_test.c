@@ -1,6 +1,7 @@
 /*
  * xf_model_inspect: what a file holds, and that its estimates are what such work takes: not less, and at most half as
  * much again.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

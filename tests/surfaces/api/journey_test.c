@@ -1,6 +1,7 @@
 /*
  * A small whole journey on every CPU backend: text to tokenizer to model to training to file to translation to BLEU,
  * and freeing in every order.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

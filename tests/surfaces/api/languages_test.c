@@ -1,6 +1,7 @@
 /*
  * Models of many languages, from texts to answers: what a batcher puts around both sides for each family, how names are
  * refused, and training after which the model is asked in the languages that it was taught.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <math.h>

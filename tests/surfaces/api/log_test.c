@@ -1,5 +1,6 @@
 /*
  * The log of a complete run: context.h lists the messages of INFO, and DEBUG has one for each piece of work.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

@@ -3,6 +3,7 @@
  *
  * After XF_ERROR_NO_MEMORY nothing is lost: the same call made again gives the bits it would have given at once, and at
  * the end all that was allocated is freed.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

@@ -1,6 +1,7 @@
 /*
  * io.h: models, tokenizers, and checkpoints from and to paths, memory, descriptors, and callbacks. model.h: a host's
  * texts; copies and averages.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _POSIX_C_SOURCE 200809L

@@ -1,5 +1,6 @@
 /*
  * model.h: refusals of creating, loading, averaging, and of reading and writing parameters.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

@@ -1,5 +1,6 @@
 /*
  * Weights so large that nothing stays finite: training refuses and changes nothing, decoding ends and says so.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

@@ -1,5 +1,6 @@
 // Wrong pointers: each function with a handle of every wrong kind in place of each handle, and with NULL in place of
 // each pointer that it requires. Such a call returns XF_ERROR_INVALID_ARGUMENT with a message and writes no output.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <csetjmp>
 #include <cstdarg>

@@ -1,4 +1,8 @@
-/* The host process: forks, and more threads than OpenBLAS has buffers. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host process: forks, and more threads than OpenBLAS has buffers.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #define _GNU_SOURCE
 #include "support.h"
 

@@ -1,6 +1,7 @@
 /*
  * Segmentation at random in training: whom it is refused, who never sees it, and that a resumed run is the run that was
  * never interrupted.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdbool.h>

@@ -1,4 +1,8 @@
-/* See support.h. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See support.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #define _GNU_SOURCE
 #include "support.h"
 

@@ -5,6 +5,7 @@
  * kept its bytes. The call names its last argument `err`:
  *
  *     REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_get_tensor(world.model, 9999, &info, err));
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_API_SUPPORT_H

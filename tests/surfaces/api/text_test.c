@@ -1,4 +1,8 @@
-/* text.h: the tokenizer's refusals, and buffers of every size. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * text.h: the tokenizer's refusals, and buffers of every size.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #include "support.h"
 
 #include <math.h>

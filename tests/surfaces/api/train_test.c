@@ -1,4 +1,8 @@
-/* train.h: refusals of the trainer. A refused step changes nothing. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * train.h: refusals of the trainer. A refused step changes nothing.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #include "support.h"
 
 /* Every batch that can't be: through both ways in. */

@@ -1,4 +1,8 @@
-/* version.h and status.h: the two headers without handles. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * version.h and status.h: the two headers without handles.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #include "support.h"
 
 TEST(version) {

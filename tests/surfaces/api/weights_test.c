@@ -1,6 +1,7 @@
 /*
  * model.weights: models of 16 and 8 bits from file to memory to file, from one context to another, what may be done
  * with them and what not, and what they hold.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

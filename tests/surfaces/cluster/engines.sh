@@ -6,6 +6,7 @@
 #
 # Not part of run.sh, because it downloads Python packages into an environment in WORK. Requires Java 17 and the
 # dependencies of bindings/python/build_wheel.sh. Ends with a count, or with status 77 if the packages are unavailable.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)

@@ -4,6 +4,7 @@
 //
 // Each input line has the decimal ids of a sentence. The output is the concatenation of one row-major array of floats,
 // [tokens, d_model], per sentence.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <exception>

@@ -7,6 +7,7 @@
 # reused. SENTENCES: number of sentences for the model of the repository (200). NAME: models of make_checkpoints.py
 # (all). Takes 15 minutes and requires PyPI. run.sh does not run this script; the tests of the Python package compare
 # with the results in checkpoints/.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

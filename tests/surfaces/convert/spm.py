@@ -1,4 +1,7 @@
-"""Trains SentencePiece models. Requires the package sentencepiece (PyPI). SPDX-License-Identifier: Apache-2.0"""
+"""Trains SentencePiece models. Requires the package sentencepiece (PyPI).
+
+SPDX-License-Identifier: Apache-2.0
+"""
 import io
 
 

@@ -1,5 +1,6 @@
 /*
  * options_page.c - prints docs/guide/options.md from the library's own table: options_page > docs/guide/options.md
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>

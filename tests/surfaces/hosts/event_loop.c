@@ -4,6 +4,7 @@
  * computes nothing, the library starts no thread, and the results are those of a context with its own threads.
  *
  *     event_loop MODEL
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

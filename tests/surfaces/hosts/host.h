@@ -1,5 +1,6 @@
 /*
  * Shared by the hosts of this folder: errors end the program, and the resources of the process can be counted.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XF_TEST_HOST_H

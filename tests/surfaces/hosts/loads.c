@@ -3,6 +3,7 @@
  * threads, descriptors, and mappings that remain.
  *
  *     loads PLUGIN DEVICE
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

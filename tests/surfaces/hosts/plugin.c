@@ -1,6 +1,7 @@
 /*
  * A plugin of a host that knows nothing of libxformer: what it uses of the library it has given back when use()
  * returns.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <xformer/xformer.h>

@@ -3,6 +3,7 @@
  * some are cancelled by a flag while they run. A request does not affect others.
  *
  *     requests MODEL
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE

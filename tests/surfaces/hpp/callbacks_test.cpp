@@ -1,4 +1,6 @@
-// Functions of the caller's inside calls: they may throw, and C sees none of it. SPDX-License-Identifier: Apache-2.0
+// Functions of the caller's inside calls: they may throw, and C sees none of it.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 #include <cmath>
 #include <csignal>

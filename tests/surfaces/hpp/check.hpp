@@ -1,6 +1,7 @@
 // Tests as functions, and checks that throw: a failed one unwinds, so every destructor of a test runs.
 //
 //     TEST(adds) { CHECK(1 + 1 == 2); CHECK_THROWS(XF_ERROR_STATE, trainer.update()); if (odd) FAIL("odd"); }
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,5 @@
 // Counts what this program and, as symbols are found, the libxformer.so in it allocate with operator new.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <cstdlib>

@@ -1,4 +1,5 @@
 // Compiled as C++20 beside files that are C++17: std::span to and from, ranges; and the classes are the same ones.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <ranges>

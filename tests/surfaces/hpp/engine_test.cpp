@@ -1,4 +1,5 @@
 // Engine: results of requests, partial events, cancellation, and errors as exceptions.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "check.hpp"
 #include "world.hpp"

@@ -1,4 +1,6 @@
-// Errors of each class, objects that were moved from, and handles that come and go. SPDX-License-Identifier: Apache-2.0
+// Errors of each class, objects that were moved from, and handles that come and go.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include <cerrno>
 
 #include "check.hpp"

@@ -4,6 +4,7 @@
 # information.
 #
 #   headers.sh ROOT C++_COMPILER...      missing compilers are skipped
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 root=$1

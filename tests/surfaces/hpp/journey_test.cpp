@@ -1,4 +1,5 @@
 // Text to tokenizer to model to training to file to translation to scores: each object and what it gives.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>

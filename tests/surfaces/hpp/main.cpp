@@ -1,4 +1,5 @@
 // Runs the tests that TEST() registered; an argument selects those whose names hold it.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <cstring>

@@ -1,4 +1,6 @@
-// The classes allocate nothing that the C API does not, where xformer.hpp says so. SPDX-License-Identifier: Apache-2.0
+// The classes allocate nothing that the C API does not, where xformer.hpp says so.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 
 #include "check.hpp"

@@ -1,4 +1,6 @@
-// Threads: exceptions of each thread, and ranks. SPDX-License-Identifier: Apache-2.0
+// Threads: exceptions of each thread, and ranks.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <fstream>
 #include <thread>

@@ -1,4 +1,5 @@
 // Static properties of the classes, and the classes without a context: errors, texts, spans, configs.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <filesystem>

@@ -1,4 +1,6 @@
-// One of each object, small enough to train in a second, and a folder for files. SPDX-License-Identifier: Apache-2.0
+// One of each object, small enough to train in a second, and a folder for files.
+//
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <filesystem>

@@ -8,6 +8,7 @@
 #
 # CMakeLists.txt sets these environment variables: SOURCE and BUILD, VERSION, LIBDIR and INCLUDEDIR below the prefix,
 # PLUGINS (those of this build, separated by spaces), GENERATOR, CMAKE, CTEST, PKG_CONFIG, READELF, CC, CXX.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export LC_ALL=C

@@ -7,6 +7,7 @@
 #
 # Not run by ctest, because it requires root, a network for apt, and five minutes. DEMO_MINUTES is the training time of
 # the demo (default 1).
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export LC_ALL=C

@@ -7,6 +7,7 @@
 # CMakeLists.txt sets these environment variables: SOURCE, BUILD, VERSION, LIBDIR below the prefix, PLUGINS (those of this
 # build, separated by spaces), GENERATOR, CMAKE, CPACK, PKG_CONFIG, CC, CXX, and optionally MODEL, the model that
 # examples/first/train.c creates; without it the script creates one.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export LC_ALL=C

@@ -1,6 +1,7 @@
 /*
  * formulas_test.c - what examples/paper counts and computes by itself: parameters and arithmetic of the rows of Table
  * 3, work and path length of the layers of Table 1, and the recurrent and the convolutional layer against plain loops.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <math.h>

@@ -3,6 +3,7 @@
 # arguments, and that a killed run continues to the numbers of an uninterrupted one.
 #
 #   tables.sh PAPER DATA_FOLDER
+#
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 paper=$(realpath "$1") data=$(realpath "$2") here=$(cd "$(dirname "$0")" && pwd)

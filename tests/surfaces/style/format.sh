@@ -5,6 +5,7 @@
 #     format.sh ROOT      to fix a file: clang-format-14 -i FILE
 #
 # Exits with 77 if clang-format 14 is not installed.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$1"

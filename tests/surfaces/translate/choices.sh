@@ -2,6 +2,7 @@
 # Tests the values that `translate train` selects by the corpus, and that it does not change values of the command line.
 #
 #   choices.sh TRANSLATE DATA_FOLDER
+#
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 translate=$(realpath "$1") data=$(realpath "$2")

@@ -3,6 +3,7 @@
  * back as it was written.
  *
  *   translate_history FOLDER
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "history.h"

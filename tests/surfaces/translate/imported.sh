@@ -4,6 +4,7 @@
 #   imported.sh TRANSLATE LIBRARY CHECKPOINTS BINDING
 #
 # Requires a Python with NumPy (PYTHON, by default that of Debian); otherwise, exits with 77.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 translate=$(realpath "$1") checkpoints=$(realpath "$3")

@@ -1,5 +1,6 @@
 /*
  * line_checks.c - lines with several sentences and lines with a language tag (examples/translate/line_checks.c).
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "line_checks.h"

@@ -3,6 +3,7 @@
 # model of the program and with a multilingual one.
 #
 #   lines.sh TRANSLATE EXAMPLE_FOLDER
+#
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 translate=$(realpath "$1") example=$(realpath "$2")

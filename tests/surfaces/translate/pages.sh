@@ -5,6 +5,7 @@
 #   pages.sh TRANSLATE DATA_FOLDER FOLDER
 #
 # The pages remain in FOLDER/translate_pages, where the test in a browser (pages_browser.py) finds them.
+#
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 translate=$(realpath "$1") data=$(realpath "$2") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")

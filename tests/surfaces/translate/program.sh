@@ -2,6 +2,7 @@
 # Tests the program of examples/translate: errors, messages, and which files remain unchanged.
 #
 #   program.sh TRANSLATE DATA_FOLDER
+#
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 translate=$(realpath "$1") data=$(realpath "$2")

@@ -3,6 +3,7 @@
 # was killed, and the end of all ranks when one receives a signal.
 #
 #   ranks.sh TRANSLATE DATA_FOLDER
+#
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 translate=$(realpath "$1") data=$(realpath "$2")

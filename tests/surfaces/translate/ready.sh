@@ -2,6 +2,7 @@
 # Tests the model of the repository: the program finds it, it is small, and its quality is that of the model card.
 #
 #   ready.sh TRANSLATE EXAMPLE_FOLDER
+#
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 translate=$(realpath "$1") example=$(realpath "$2")

@@ -2,6 +2,7 @@
 # Tests how `translate inspect` distinguishes models from texts, and the format of --help on a terminal of 80 columns.
 #
 #   usage.sh TRANSLATE MODEL
+#
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 translate=$(realpath "$1") model=$(realpath "$2")

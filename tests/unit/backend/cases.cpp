@@ -2,6 +2,7 @@
 //
 // Sizes are chosen at the edges of tiles and vectors: 1, 3, 17, one more and one less than a power of two, and zero
 // rows everywhere. kGradient marks the small ones that finite differences can afford.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cases.h"
 

@@ -2,6 +2,7 @@
 //
 // A new shape needs only a row in the list. problem.h turns a case into calls; check.h lists the checks of each call. A
 // new operation needs rows here and a Builder in a problem_*.cpp.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,6 @@
-// Parity with the reference, and what the checks share; see check.h. SPDX-License-Identifier: Apache-2.0
+// Parity with the reference, and what the checks share; see check.h.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 
 #include <cmath>

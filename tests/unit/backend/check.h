@@ -3,6 +3,7 @@
 // Error measure of an output: max |a - b| / (max |b| + floor) <= 2e-5 over the whole buffer, b from ref; floor is
 // 1e-3, or the buffer's own where cancellation leaves only noise; 2e-2 on a bf16 stream. "Same bits" means the words
 // are compared.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -10,6 +10,7 @@
 // relative: |a - b| <= limit * |b| for the functions, and limit * (|b| + 1/8) for the derivatives, which cross zero.
 // Numbers go from -13 to 13, beyond which GELU is 0 or x in fp32, and for swish to -80. Products of the negative tails
 // go down to e^-84, so they are not denormal.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <map>

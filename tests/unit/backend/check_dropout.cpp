@@ -3,6 +3,7 @@
 // Inputs are chosen so that an output is mask * constant: embedding of ones; the sum of a zero residual and ones; the
 // ReLU of ones; attention with equal scores (q = 0) and unit vectors as values, which lays its weights open. The
 // backward passes must apply the same mask: their outputs, for ones as gradients, are zero at the same places.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 

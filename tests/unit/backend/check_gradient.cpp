@@ -5,6 +5,7 @@
 // The four-point rule has an error of h^4, so that h may be large (1/64) and the noise of fp32 results, 1e-7 / h,
 // stays small. Some elements of each input are tried, and one direction over all elements at once. Bound: 5e-3 of
 // the largest gradient plus 5e-4.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 

@@ -3,6 +3,7 @@
 // A library chooses its algorithm and its tiles by the shape, so small cases prove little. check_sweep() therefore uses
 // the shapes of the paper's base model: on a GPU with every number of rows up to 4096, elsewhere, with much smaller
 // shapes, with those at the edges of tiles.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <random>
 

@@ -1,4 +1,5 @@
 // NaN and infinity: they must be seen where the contract says so, stay in their row, and never be chosen.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>

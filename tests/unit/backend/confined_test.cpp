@@ -2,6 +2,7 @@
 //
 // Tests the real library with the variables that make it print, and a fake one (loud/) that prints by every means and
 // calls exit() when it is loaded or when it allocates a buffer. The plugin must work without it or report an error.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>

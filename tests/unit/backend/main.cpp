@@ -5,6 +5,7 @@
 //
 // XF_TEST_PLUGINS=/path/a.so:/path/b.so names plugins in place of those of this build; XF_TEST_OP=loss runs only
 // the cases of that operation.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <list>

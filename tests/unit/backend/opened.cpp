@@ -1,4 +1,5 @@
 // The test host, loading of plugins, and running a problem between guard words; see opened.h.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/opened.h"
 

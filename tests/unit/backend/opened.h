@@ -3,6 +3,7 @@
 // The host runs tasks on plain threads (many workers in sequence), in an order that depends on the number of workers.
 // It fills new memory with NaN and can simulate a lack of memory. run() puts guard words around every buffer and
 // reports writes to anything except the outputs.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,5 @@
 // Building blocks of problems, and the dispatch from a case to its builder; see problem.h.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/problem.h"
 

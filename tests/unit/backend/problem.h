@@ -3,6 +3,7 @@
 // All memory of an operation is a Buffer. Elements that it must not read (columns between the width and ld, rows
 // without a sentence, the old content of an output) contain NaN, which appears in the results. Elements that it must
 // not write are compared after the call (opened.h).
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -2,6 +2,7 @@
 //
 // Rows that belong to no sentence hold poison. The data of a sentence depend on its number and not on its place, so
 // that the same sentences can be laid out in another order and must give the same bits.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,6 @@
 // Problems of the linear maps (forward twice, fast and row-invariant, gradient of the input, of the weights) and of the
 // activation of a feed-forward sub-layer, where N of a case is F.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/problem.h"
 

@@ -1,4 +1,5 @@
 // Problems of the operations that work row by row: embedding, residual and norm, Adam, the sum of squares.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <numeric>
 

@@ -1,4 +1,5 @@
 // The choice of a backend: where plugins are searched, and what happens if the best one does not open.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/registry.h"
 

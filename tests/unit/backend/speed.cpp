@@ -2,6 +2,7 @@
 //
 // GF/s for what multiplies matrices, GB/s of the traffic that can't be avoided for what only passes over memory. All
 // hardware threads are workers (XF_TEST_WORKERS changes that). Not run by ctest.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>

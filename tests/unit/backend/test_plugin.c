@@ -3,6 +3,7 @@
  *
  * Environment: XF_TEST_KIND is its kind, XF_TEST_OPENS the only one of its two devices that opens (none if unset), and
  * XF_TEST_STATUS the error status of the others.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>

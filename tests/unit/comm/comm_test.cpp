@@ -1,4 +1,5 @@
 // Messages between ranks arrive unchanged; any fault in transit is an error on every rank within the timeout.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/communicator.h"
 

@@ -7,6 +7,7 @@
 // - a stream is blocked until each of its sends and receives has a counterpart, or until ncclCommAbort().
 //
 // xf_fake_nccl_fault() selects a fault.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/fake_nccl.h"
 

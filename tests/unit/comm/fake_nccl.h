@@ -1,4 +1,6 @@
-// The controls of the fake libnccl.so.2, for nccl_test.cpp. See fake_nccl.cpp. SPDX-License-Identifier: Apache-2.0
+// The controls of the fake libnccl.so.2, for nccl_test.cpp. See fake_nccl.cpp.
+//
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

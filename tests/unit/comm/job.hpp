@@ -2,6 +2,7 @@
 //
 // A rank resumes from the file if it exists, trains, saves every other step, and exits. It records its state in memory
 // that it shares with the parent process, so that the state can be read after the rank was killed.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

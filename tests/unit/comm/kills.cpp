@@ -6,6 +6,7 @@
 // COUNT processes die by SIGKILL, SIGSTOP, or exit(), in jobs of 2 to 4 ranks that are connected by sockets. Half of
 // the deaths occur at a random time, half at a point of each phase in turn. A run has 1 to 4 deaths, or DEATHS in a
 // longer run, before it may finish. kills.sh is the long form; shards_test.cpp ends threads at each exchange.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <random>
 

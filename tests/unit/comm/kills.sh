@@ -4,6 +4,7 @@
 # file differs.
 #
 #     tests/unit/comm/kills.sh BUILD [COUNT [SEED]]      2000 deaths, about 15 minutes, mostly waiting
+#
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export LC_ALL=C

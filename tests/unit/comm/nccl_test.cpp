@@ -1,5 +1,6 @@
 // Ranks whose GPUs exchange data through NCCL, with emulated GPUs and a fake NCCL, one GPU per rank. The bits are those
 // of any other transport, and every failed exchange is XF_ERROR_PEER on every rank within the timeout plus a second.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/fake_nccl.h"
 #include "comm/sharded_runs.hpp"

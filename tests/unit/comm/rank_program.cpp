@@ -5,6 +5,7 @@
 // END is the action of rank RANK in step STEP: kill, stop, exit, or abort, which aborts the job and exits three seconds
 // later. For kill and stop, STEP may also be a time such as 0.25s, or "end", which is after the last save. Prints the
 // phase in which the rank ended. After an error, prints "rank N: XF_ERROR_PEER after S s" and exits with status 3.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 

@@ -1,4 +1,5 @@
 // Ranks as threads: each runs a function with its own comm, and its exception is recorded.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,7 @@
 /*
  * Passes an invalid argument on one rank only, in each collective call of the public API: that rank returns its error
  * and the other rank XF_ERROR_PEER, both at once although the timeout is a minute, and the next call succeeds.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _POSIX_C_SOURCE 200809L

@@ -1,6 +1,7 @@
 // Checks of sharded steps: ranks that make different steps get an error, each batch of a step has its own dropout
 // masks, every low-precision copy of the parameters is updated, and gradients in bf16 (train.reduce_precision, see
 // ranks/shard_sums.h) take half of the bytes and give nearly the same losses.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/sharded_runs.hpp"
 #include "comm/tree.h"

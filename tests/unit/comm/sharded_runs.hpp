@@ -1,5 +1,6 @@
 // Runs of sharded steps that can be compared bit by bit, by loss curve and checkpoint, for different numbers of ranks
 // and threads and for different devices.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,7 @@
 // Sharded training as documented in train.h: the bits of a step depend on the number of shards and not on the number of
 // ranks. Compares loss curves and checkpoints for different numbers of ranks and threads, at the ends of epochs, and
 // after a resume with other ranks. Also tests the errors of all ranks if one rank fails, differs, or exits.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <cinttypes>
 

@@ -2,6 +2,7 @@
 //
 // Parts are sent without framing: a stream preserves their order, and the library adds a header to each message. Sends
 // and receives progress together; two ranks that both sent everything before receiving could block each other.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

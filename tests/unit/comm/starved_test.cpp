@@ -2,6 +2,7 @@
 // ranks. Both ranks must return the documented errors within seconds, although the timeout is a minute, and repeating
 // the call must give the same bits as an undisturbed call. With XF_TEST_EVERY every allocation fails in turn, otherwise
 // some.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/sharded_runs.hpp"
 #include "core/failing_new.hpp"

@@ -1,4 +1,5 @@
 // The order of a sum over shards does not depend on the number of ranks. Sums are written as text: "((0+1)+2)".
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/tree.h"
 

@@ -1,4 +1,6 @@
-// AtomicFile: after any failure, either the old or the new file is complete. SPDX-License-Identifier: Apache-2.0
+// AtomicFile: after any failure, either the old or the new file is complete.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include "core/atomic_file.h"
 
 #include <fcntl.h>

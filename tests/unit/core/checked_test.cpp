@@ -1,4 +1,6 @@
-// Size arithmetic at its edges. SPDX-License-Identifier: Apache-2.0
+// Size arithmetic at its edges.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include "core/checked.h"
 
 #include "support/test.hpp"

@@ -2,6 +2,7 @@
 //
 // Options::choice() compares the whole list of words at every read, so a word that is added only to the table makes
 // the reader below throw XF_ERROR_INTERNAL, whichever word is set.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/context.h"
 #include "core/options.h"

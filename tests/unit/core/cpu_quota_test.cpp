@@ -1,4 +1,5 @@
 // cpu_quota() with simulated folders: both versions, parent groups, containers, and invalid files.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/os/process.h"
 

@@ -1,4 +1,6 @@
-// The operator new of failing_new.hpp, and the operator delete that matches it. SPDX-License-Identifier: Apache-2.0
+// The operator new of failing_new.hpp, and the operator delete that matches it.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include "core/failing_new.hpp"
 
 void *operator new(size_t bytes) { return xf_test::planned_new(bytes, alignof(std::max_align_t)); }

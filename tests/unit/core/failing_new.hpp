@@ -1,4 +1,5 @@
 // An operator new that fails on demand. failing_new.cpp, which the program must contain, replaces the global one.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

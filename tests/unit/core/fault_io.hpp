@@ -3,6 +3,7 @@
 // Calls through FaultIo::ops() are numbered from 1. arm() makes the n-th call fail, or also all later ones. As on
 // Linux, a failing close has closed the descriptor. unlink() succeeds even in the permanent mode unless fail_unlink is
 // set: a full disk can delete files, and tests check that nothing remains.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,6 @@
 // Inputs and the output to memory: refused kinds of files, a failure of every system call, range checks of all kinds
 // of input, ownership of descriptors, and faulty callbacks.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/file.h"
 

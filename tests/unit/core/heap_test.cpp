@@ -1,4 +1,6 @@
-// The memory account: current bytes, peak, budget, and the host's allocator. SPDX-License-Identifier: Apache-2.0
+// The memory account: current bytes, peak, budget, and the host's allocator.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include "core/heap.h"
 
 #include "support/test.hpp"

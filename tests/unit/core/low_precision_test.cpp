@@ -1,5 +1,6 @@
 // core/half.h: conversion of every 16-bit number in both directions, and rounding between neighbors. core/int8.h:
 // quantization of rows, limits, NaN, and infinity.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.h"
 

@@ -1,5 +1,6 @@
 // The option table and its values: each option accepts its default and its bounds and nothing beyond. Errors change
 // nothing and state the expected value.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
 

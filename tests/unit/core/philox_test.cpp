@@ -1,5 +1,6 @@
 // Philox4x32-10 against the known answers of its authors (Random123, kat_vectors), and its use for dropout. Training
 // would also work with a wrong bit, so only known answers detect one.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/philox.h"
 

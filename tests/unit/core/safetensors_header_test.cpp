@@ -1,4 +1,6 @@
-// Hostile headers: each is refused with the right status and little memory. SPDX-License-Identifier: Apache-2.0
+// Hostile headers: each is refused with the right status and little memory.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include "core/safetensors_header.h"
 
 #include "core/safetensors.h"

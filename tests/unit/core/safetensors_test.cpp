@@ -1,5 +1,6 @@
 // The container: golden bytes, round trips, every truncation and bit flip, and every failing system call.
 // Hostile headers are in safetensors_header_test.cpp.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/safetensors.h"
 

@@ -1,5 +1,6 @@
 // A thread pool that is created while memory is short uses the threads that it could start, and the caller's signal
 // mask does not change.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 

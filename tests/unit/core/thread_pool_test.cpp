@@ -2,6 +2,7 @@
 //
 // Tasks write plain variables that the caller reads, so a build with XF_SANITIZE=thread detects a missing
 // happens-before relation.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/thread_pool.h"
 

@@ -1,4 +1,6 @@
-// The UTF-8 decoder against the tables of the Unicode standard. SPDX-License-Identifier: Apache-2.0
+// The UTF-8 decoder against the tables of the Unicode standard.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include "core/utf8.h"
 
 #include "support/test.hpp"

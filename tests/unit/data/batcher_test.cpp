@@ -1,5 +1,6 @@
 // Batcher: every pair occurs once, batches respect the limits, and any position can be restored. Permutation, its
 // order: a bijection for every size, uniform, and with frozen results.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 

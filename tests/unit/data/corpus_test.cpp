@@ -1,4 +1,5 @@
 // Corpus: valid pairs, the handling of invalid lines, and files that cannot be read.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 

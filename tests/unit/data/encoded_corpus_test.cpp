@@ -1,4 +1,6 @@
-// encode_corpus(): end tokens, limits, skipped pairs, and the fingerprint. SPDX-License-Identifier: Apache-2.0
+// encode_corpus(): end tokens, limits, skipped pairs, and the fingerprint.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 
 #include "data/encoded_corpus.h"

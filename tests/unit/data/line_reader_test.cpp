@@ -1,4 +1,5 @@
 // Compares LineReader with a simple splitter on random bytes that arrive in random chunks, and tests a failing source.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 

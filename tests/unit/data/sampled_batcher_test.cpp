@@ -2,6 +2,7 @@
 // do not depend on threads, on how the position was reached, or on earlier failures.
 //
 // The encoder replaces a tokenizer: it encodes letters and joins some of them at random.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 

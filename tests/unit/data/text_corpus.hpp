@@ -1,4 +1,6 @@
-// A corpus from text, by way of a file. SPDX-License-Identifier: Apache-2.0
+// A corpus from text, by way of a file.
+//
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "data/corpus.h"

@@ -1,5 +1,6 @@
 // Compares BLEU and chrF with the results of sacreBLEU in cases.tsv (format: make_cases.py), and tests signatures,
 // empty corpora, invalid UTF-8, and the 13a tokenizer, rule by rule.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 

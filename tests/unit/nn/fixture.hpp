@@ -1,5 +1,6 @@
 // Shared by the tests of nn, train, and decode: the devices of this machine, tiny models of every kind, random
 // sentences, and a network whose losses and gradients can be read.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

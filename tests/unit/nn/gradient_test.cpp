@@ -3,6 +3,7 @@
 //
 // Each tensor is perturbed along its gradient (the largest change, so the most precise test), along a random direction
 // (for errors orthogonal to the gradient), and in single elements.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/fixture.hpp"
 

@@ -1,4 +1,5 @@
 // Low-precision matrices: values read are the values written, rounded; every entry is found and contains its rows.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/low_precision_weights.h"
 

@@ -1,5 +1,6 @@
 // Packed sentences are independent: losses and gradients of a batch are those of its sentences, attention is causal,
 // and the batch on the device equals the input.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/fixture.hpp"
 

@@ -1,4 +1,5 @@
 // The parameter table and initial values: names, offsets, sizes of the paper's models, and distributions.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 

@@ -1,4 +1,5 @@
 // Rows on the device that grow with their contents, and the ranges of them that are in use.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/row_store.h"
 

@@ -1,4 +1,5 @@
 // Compares BPE with merges computed by hand and with a slow trainer and a slow encoder that follow the definition.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "text/words/bpe.h"
 

@@ -1,4 +1,5 @@
 // Compares the character map with a list of rules, where the longest key applies, and tests all kinds of corrupt maps.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "text/sentencepiece/character_map.h"
 

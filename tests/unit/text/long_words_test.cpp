@@ -6,6 +6,7 @@
 //
 //     unit_text_long_words few_*    one tenth of the size
 //     unit_text_long_words          also the full size
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "core/file.h"
 #include "support/processor_time.hpp"

@@ -1,5 +1,6 @@
 // Compares normalization with utf8proc_map(), which is equivalent but sorts in quadratic time. Up to version 2.8 it
 // drops U+11A7 after a Hangul syllable, so it is called for the parts between these characters.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "text/normalize.h"
 

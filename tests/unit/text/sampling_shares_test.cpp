@@ -1,5 +1,6 @@
 // Compares random segmentation with its definition: the frequencies of all segmentations of short words, computed by
 // hand for BPE-dropout and by enumeration for unigram.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 #include "text/sampling.h"

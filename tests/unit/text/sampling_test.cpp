@@ -1,5 +1,6 @@
 // Random segmentation does not change the text, is a function of its key, and is rejected for other kinds of
 // tokenizers. The distribution is tested in sampling_shares_test.cpp.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "text/sampling.h"
 

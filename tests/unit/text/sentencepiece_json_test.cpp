@@ -1,4 +1,5 @@
 // The file format of SentencePiece tokenizers: round trips, and rejection of hostile files.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "text/json/sentencepiece.h"
 

@@ -1,6 +1,7 @@
 // Texts for the tests of lib/text, both difficult cases and pseudo-random ones, and corrupted files.
 //
 // std::mt19937 is fully specified, but the standard distributions are not; therefore they are not used.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,6 @@
 // The file format of tokenizers: round trips, and rejection of hostile files. kind_of(), which selects the reader of a
 // file, finds "kind" at any position in the object and nowhere else.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "text/json/words.h"
 

@@ -1,4 +1,6 @@
-// Tokenizer pairs: the choice of the side, the file format, and invalid files. SPDX-License-Identifier: Apache-2.0
+// Tokenizer pairs: the choice of the side, the file format, and invalid files.
+//
+// SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer.h"
 
 #include "core/error.h"

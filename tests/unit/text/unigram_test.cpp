@@ -1,5 +1,6 @@
 // Compares unigram with its definition: the best of all segmentations of a word, and expected counts by enumeration.
 // Also checks that training reduces the number of bits for a text below that of the most frequent seeds.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "text/words/unigram.h"
 

@@ -1,5 +1,6 @@
 // The public behavior of word tokenizers: round trips, names, errors, and limits; and the rules of the word splitter,
 // which loses no text.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "text/words/tokenizer.h"
 

@@ -1,5 +1,6 @@
 // Compares WordPiece with its definition: the longest match by trying every length, and the gain of a merge by
 // recounting the text. Also checks that training reduces the number of bits for a text.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "text/words/wordpiece.h"
 

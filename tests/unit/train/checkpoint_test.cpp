@@ -1,4 +1,5 @@
 // Checkpoints: the state of a resumed trainer, the position in the data, and averages of several files.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/average.h"
 #include "train/training.hpp"

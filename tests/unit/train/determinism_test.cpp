@@ -1,5 +1,6 @@
 // Determinism as documented in train.h: the same seed gives the same bits for any number of threads, and with AVX2 and
 // AVX-512. Compares the loss curve of 200 steps with dropout, and the bytes of the checkpoint, on every backend.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training.hpp"
 

@@ -1,5 +1,6 @@
 // A tiny model learns to reverse sequences and decodes held-out ones without errors. This requires loss, gradient,
 // update, and search to be consistent.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/decoder.h"
 #include "train/training.hpp"

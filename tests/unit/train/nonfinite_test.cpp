@@ -1,5 +1,6 @@
 // Steps that are not finite: the effect of each policy, the files that must not be overwritten, and the checks of a
 // file before a rollback. A step is made to diverge by an infinite parameter.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training.hpp"
 

@@ -1,6 +1,7 @@
 // The update, compared with fp64 arithmetic: schedules, Adam, clipping, AdamW weight decay, and the moving average;
 // gradients over several batches; and the state after an error. A resumed run that uses all options has the same bits
 // as an uninterrupted one.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <numbers>
 

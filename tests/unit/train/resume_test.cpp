@@ -2,6 +2,7 @@
 // run. harness/fault/kills.cpp kills many runs at any time, also while they save.
 //
 // Child processes do all computation. This process creates no context, so that it can fork, and only compares files.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 #include <sys/wait.h>

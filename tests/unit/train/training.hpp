@@ -1,4 +1,5 @@
 // Short training runs that can be compared bit by bit: a task, a temporary folder, and a loss curve in hexadecimal.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,6 @@
 // The emulation of <cuda_bf16.h>, as far as cuda/ uses it: the upper half of a float, rounded to nearest even; a NaN
 // stays one (as on the device, 0x7FFF).
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -2,6 +2,7 @@
 //
 // A kernel is an ordinary function that runs once per thread of the grid, each thread of a block on its own fiber
 // (fiber.cpp). The three parts: vector types, functions for device code, functions for host code.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

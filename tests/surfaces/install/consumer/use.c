@@ -2,6 +2,7 @@
  * use.c - a C program outside this project: prints its library and the backends, and trains three steps.
  *
  *     use [DEVICE]
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // use.cpp - a C++ program of somebody else, with its own C++ library beside the one inside: from text to an answer, and
 // an exception.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <xformer/xformer.hpp>
 

@@ -1,6 +1,7 @@
 /*
  * evalb_test.c - the rules of EVALB on handwritten cases and on those of evalb_cases.tsv, which make_evalb_cases.py
  * generated with an independent implementation and PYEVALB.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

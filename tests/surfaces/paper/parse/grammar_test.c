@@ -3,6 +3,7 @@
  *
  * Exhaustively for small sentences: every sequence the constraint accepts is counted, checked, and compared with the
  * number that a recurrence over trees gives, which knows nothing of prefixes. Leaves have one id or several in turn.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

@@ -1,6 +1,7 @@
 /*
  * learning_test.c - the whole of the parser on sentences whose trees are known: an untrained model held to the grammar
  * answers with trees, and one that has learnt parses new sentences right.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"

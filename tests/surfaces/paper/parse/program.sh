@@ -3,6 +3,7 @@
 # messages.
 #
 #   program.sh PAPER_PARSE
+#
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 program=$(realpath "$1") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")

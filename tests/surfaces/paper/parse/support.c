@@ -1,4 +1,8 @@
-/* support.c - what the tests of examples/paper/parse share; see support.h. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * support.c - what the tests of examples/paper/parse share; see support.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #include "support.h"
 
 #include <string.h>

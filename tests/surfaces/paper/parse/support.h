@@ -1,4 +1,8 @@
-/* support.h - what the tests of examples/paper/parse share. SPDX-License-Identifier: Apache-2.0 */
+/*
+ * support.h - what the tests of examples/paper/parse share.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 #ifndef PARSE_TEST_SUPPORT_H
 #define PARSE_TEST_SUPPORT_H
 

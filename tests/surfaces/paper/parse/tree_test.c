@@ -1,5 +1,6 @@
 /*
  * tree_test.c - reading, checking and writing linearised trees; pairs; the generator of pairs whose trees are known.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _POSIX_C_SOURCE 200809L

@@ -1,5 +1,6 @@
 /*
  * The part of a loud OpenBLAS that is entered first: its constructor, buffers, and the product. See start.c.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>

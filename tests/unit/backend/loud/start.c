@@ -4,6 +4,7 @@
  * It prints by every name a C compiler makes of a print, and obeys a variable. LOUD_EXIT_AT_START: it calls exit() when
  * it is loaded, as one without kernels for the processor; otherwise when a work buffer is asked for (buffer.c). In two
  * files, because the linker wraps only what crosses from one object to another.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "loud.h"

@@ -3,6 +3,7 @@
 //
 // Streams are asynchronous: a kernel, memset, or copy runs when something waits for it (a synchronization, cudaFree(),
 // or 1024 queued tasks), so a missing synchronization results in stale data.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -3,6 +3,7 @@
 //
 // Barriers and warp collectives are rendezvous of fibers: all named threads must arrive at the same kind of call,
 // otherwise the emulator reports the waiting threads. A mask must name only existing threads.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,6 @@
 // The arithmetic that CUDA declares without a header, as far as cuda/ uses it: the C functions unqualified, min and
 // max, and intrinsics.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,5 @@
 // kernel<<<grid, block, shared, stream>>>(args...) of the emulation: the call becomes a task of the stream.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

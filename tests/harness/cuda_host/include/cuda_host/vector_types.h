@@ -1,5 +1,6 @@
 // CUDA's vector types, as far as cuda/ uses them, with the alignments they have on the device, so that a compiler and
 // UBSan notice a misaligned vector access.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
