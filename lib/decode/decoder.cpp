@@ -16,6 +16,9 @@ namespace {
 // of a group is proportional to the number of sentences and the length of the longest one.
 constexpr int64_t kTokensPerSentence = 256;
 
+// Hypotheses of all sentences of a group that need the log-probabilities of all tokens; one sentence may have more.
+constexpr int64_t kMostStoredRows = 256;
+
 Options with_set(Options options, const Options &more) {
     options.copy_set(more, "decode.");
     options.copy_set(more, "text.");
@@ -74,6 +77,8 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
         XF_CHECK(c.beam.n_best <= c.beam.beam, XF_ERROR_INVALID_ARGUMENT,
                  "decode.n_best is %" PRId64 ", expected at most decode.beam %" PRId64, c.beam.n_best, c.beam.beam);
     }
+    // The log-probabilities of all tokens are stored for each row.
+    if (c.needs_host()) c.batch_sentences = std::clamp(kMostStoredRows / c.beam.width(), int64_t{1}, c.batch_sentences);
     return c;
 }
 
