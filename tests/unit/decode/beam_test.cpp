@@ -269,4 +269,36 @@ XF_TEST(rows_without_a_possible_token_end_the_search) {
     CHECK(std::isinf(h.score) && h.score < 0);
 }
 
+// Samples and alternatives do not compete: each continues until it ends or reaches the limit.
+XF_TEST(samples_end_separately) {
+    BeamOptions options{1, 3, 0.0};
+    options.kind = xf::SearchKind::kSamples;
+    BeamSearch beam;
+    beam.begin(options, 4, 1);
+    CHECK_EQ(beam.continuations(), int64_t{1});  // the prefix
+    advance(&beam, {{5, -1.0f}});
+    CHECK_EQ(beam.continuations(), int64_t{3});
+    advance(&beam, {{7, -2.0f}, {6, -0.5f}, {7, -2.0f}});  // one of them is chosen twice
+    CHECK_EQ(beam.live().size(), size_t{3});
+    CHECK_EQ(beam.continuations(), int64_t{1});
+    const std::vector<float> values{-4.0f, -0.25f, -1.0f};
+    const std::vector<int32_t> ids{8, kEnd, 9};
+    beam.advance(values.data(), ids.data(), 1, 1);
+    CHECK_EQ(beam.live().size(), size_t{2});
+    CHECK_EQ(beam.live()[1].number, 2);
+    CHECK(!beam.done());
+    const auto compare = [&](const std::vector<Hypothesis> &found, bool complete) {
+        CHECK_EQ(found.size(), size_t{3});
+        for (size_t i = 1; i < found.size(); ++i) CHECK(found[i].score <= found[i - 1].score);
+        for (const Hypothesis &h : found) CHECK_EQ(h.complete, complete);
+        CHECK(found[0].finished && found[0].ids == (std::vector<int32_t>{5, 6}));
+        CHECK(!found[1].finished && !found[2].finished);
+    };
+    compare(beam.result(), false);
+    CHECK(beam.common_prefix().ids == std::vector<int32_t>{5});
+    advance(&beam, {{9, -1.0f}}, 2);
+    CHECK(beam.done());  // the limit
+    compare(beam.result(), true);
+}
+
 }  // namespace

@@ -2,6 +2,8 @@
 // log-probability of each token.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <set>
+
 #include "decoding.hpp"
 
 namespace {
@@ -295,6 +297,40 @@ XF_TEST(a_deadline_in_the_encoder_fails_the_sentences_that_begin) {
         // The decoder remains usable.
         const std::vector<Ids> group = {sources[0], sources[3]};
         CHECK(same(decode(&decoder, group), decode(&fresh, group)));
+    });
+}
+
+XF_TEST(a_hypothesis_does_not_repeat_ngrams) {
+    on_each_device(1, [&](const auto &context, const DeviceName &) {
+        const auto model = make_reverser(context);
+        const Ids source{4, 4, 4, 4, 4, 4, kEndToken};
+        const auto search = [&](const char *n, const xf::Constraint &constraint) {
+            xf::Decoder decoder(model, with({{"decode.no_repeat_ngram", n}, {"decode.min_tokens", "6"}}));
+            xf::DecodeRequest request;
+            request.constraint = constraint;
+            return decode(&decoder, {source}, request)[0].at(0).ids;
+        };
+        const auto repeats = [](const Ids &ids) {
+            return ids.size() > std::set<int32_t>(ids.begin(), ids.end()).size();
+        };
+        CHECK(repeats(search("0", {})));
+        CHECK(!repeats(search("1", {})));
+        CHECK(!repeats(search("1", kAll)));
+        CHECK(repeats(search("2", {})));
+    });
+}
+
+XF_TEST(a_search_on_the_device_refuses_sampling) {
+    on_each_device(1, [&](const auto &context, const DeviceName &name) {
+        const auto model = make_reverser(context);
+        for (const Settings &settings :
+             {"decode.temperature=1 decode.beam=1"_set, "decode.alternatives=true decode.beam=1"_set,
+              "decode.repetition_penalty=2"_set}) {
+            xf::Decoder decoder(model, with(settings));
+            const Batch batch(std::vector<Ids>{{4, 5, kEndToken}});
+            const auto outcomes = decoder.decode(batch.view());
+            CHECK_EQ(outcomes.at(0).status, name.cuda() ? XF_ERROR_UNSUPPORTED : XF_OK);
+        }
     });
 }
 

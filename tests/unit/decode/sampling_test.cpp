@@ -151,6 +151,10 @@ XF_TEST(samples_depend_on_the_seed_and_their_number) {
         for (const xf::Hypothesis &h : answers[0]) all.insert(h.ids);
         return all;
     };
+    // With nearly equal probabilities, the numbers decide; they differ between sources.
+    xf::Decoder decoder(model, with({{"decode.beam", "1"}, {"decode.temperature", "100"}}));
+    const Answers answers = decode(&decoder, {{4, 6, kEndToken}, {4, 7, kEndToken}, {5, 6, kEndToken}});
+    CHECK(answers[0][0].ids != answers[1][0].ids && answers[0][0].ids != answers[2][0].ids);
     const auto few = samples(3, "1"), many = samples(20, "1"), other = samples(20, "2");
     CHECK(std::includes(many.begin(), many.end(), few.begin(), few.end()));
     CHECK(many != other);
@@ -206,6 +210,12 @@ XF_TEST(a_penalty_makes_repetitions_rarer) {
         CHECK_EQ(twice.token_log_probabilities[i], repeats ? static_cast<float>(value * 1.0001) : value);
     }
     CHECK(seen.size() < twice.ids.size());
+    // A prefix is not penalized.
+    xf::Decoder penalizing(model, with({{"decode.beam", "1"}, {"decode.repetition_penalty", "3"}}));
+    const auto prefixed =
+        decode(&penalizing, {source}, {.prefix_ids = twice.ids.data(), .prefix_offsets = offsets})[0][0];
+    for (size_t i = 0; i < twice.ids.size(); ++i)
+        CHECK_EQ(prefixed.token_log_probabilities[i], forced.token_log_probabilities[i]);
 }
 
 XF_TEST(options_without_meaning_are_refused) {

@@ -1,4 +1,4 @@
-// A draft changes no bit of any result, whatever it proposes; and its cost is limited if it is of no use.
+// A draft changes no bit of any result, whatever it proposes; and its cost is limited if its proposals are wrong.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/speculation.h"

@@ -13,7 +13,7 @@ using namespace xf_test;
 XF_TEST(no_request_is_lost) {
     const auto context = open_device({"cpu:ref", "auto", true}, 1);
     const auto model = make_reverser(context);
-    const std::vector<Request> requests = random_requests(83, 4);
+    const std::vector<Request> requests = random_requests(83, 4, true);
     Answers expected;
     for (const Request &request : requests) expected.push_back(request.alone(model));
     const xf::Options options = options_of({{"engine.thread", "false"}, {"decode.batch_sentences", "6"}});
