@@ -6,7 +6,7 @@
 // their distance from `first`, so the order of every sum depends only on the row. Each stream keeps {top, sum, acc}; a
 // fixed tree combines them at the end. Key and value of step u come from the arguments for u = t and otherwise from the
 // cell in `cells`, so no block waits for the cache to be written. If rows may read what other rows store (multi_step),
-// a kernel of its own stores all rows first. t is read on the device, not on the host, so that a recorded graph serves
+// a separate kernel stores all rows first. t is read on the device, not on the host, so that a recorded graph serves
 // every step.
 //
 // Heads of 64 columns: eight lanes share a key, a block has 16 keys in flight in each of four unrolled rounds, and the

@@ -425,7 +425,7 @@ typedef struct xf_fingerprint {
  * dst = softmax(scale q k^T) v over steps 0..t (at most the last window/2 + 1 of them if window > 0). Row-invariant.
  *
  * If multi_step is 0, no row reads a cell that another row of the call stores. If it is 1, rows may: consecutive rows
- * can be consecutive steps of one hypothesis, each with a slot of its own. The results have the same bits as one call
+ * can be consecutive steps of one hypothesis, each with a separate slot. The results have the same bits as one call
  * for each step, in ascending order. */
 typedef struct xf_attention_step {
     int64_t rows, H, dk, dv;

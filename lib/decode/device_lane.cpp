@@ -30,7 +30,7 @@ void DeviceLane::plan(Arena *arena) {
     args.beam = beam_;
     args.end_token = shared_.model.config().tokens.end;
     args.ld_cells = ld_;
-    // What read() downloads comes first.
+    // The part that read() downloads comes first.
     args.sentences = take<xf_beam_sentence>(arena, slots_);
     args.live = take<xf_beam_live>(arena, rows);
     args.finished = take<xf_beam_finished>(arena, rows);

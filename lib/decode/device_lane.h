@@ -31,7 +31,7 @@ public:
         int64_t active, slots, beam, k, steps, source_length;
         auto operator<=>(const Key &) const = default;
     };
-    // What all lanes of a search use.
+    // The objects that all lanes of a search use.
     struct Shared {
         const Model &model;
         Stream &stream;

@@ -1,4 +1,4 @@
-// What the host reads of a search on the device: the state of all sentences, their histories, and their results. See
+// The reads of a search on the device: the state of all sentences, their histories, and their results. See
 // device_lane.h.
 //
 // SPDX-License-Identifier: Apache-2.0

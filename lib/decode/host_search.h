@@ -42,7 +42,7 @@ private:
         int64_t steps() const { return task.limit - search.remaining(); }
         // The rows of the next step: the live hypotheses, followed by the proposals.
         size_t rows() const { return search.live().size() + proposals.size(); }
-        // Whether row j is too short to end.
+        // Returns whether row j is too short to end.
         bool too_short(size_t j) const { return step_of(j) < task.min_tokens; }
         int64_t step_of(size_t j) const { return steps() + (proposals.empty() ? 0 : static_cast<int64_t>(j)); }
         int64_t continuations(int64_t V) const;

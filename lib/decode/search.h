@@ -62,7 +62,7 @@ struct SearchTask {
     SentenceOutcome *outcome = nullptr;  // receives the hypotheses
     SamplingOptions sampling{};
     double repetition_penalty = 1;
-    uint64_t source_hash = 0;  // with sampling
+    uint64_t source_hash = 0;  // of the ids of the source
     int64_t draft_tokens = 0;  // the maximum number of proposals per step
     int32_t draft = -1;        // of Speculation::begin(); -1: no proposals
 

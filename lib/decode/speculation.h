@@ -6,8 +6,8 @@
 // was proposed. The result has the same bits as without a draft, because every operation is row-invariant; the draft
 // only affects the speed.
 //
-// The draft has an encoder pass, a key/value cache, and a stream of its own. It runs only on the tokens that it has not
-// seen: those that the model chose itself, and its own proposals. Cells of rejected tokens are overwritten.
+// The draft has a separate encoder pass, key/value cache, and stream. It runs only on the tokens that it has not seen:
+// those that the model chose, and its proposals. Cells of rejected tokens are overwritten.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
