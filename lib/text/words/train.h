@@ -81,7 +81,7 @@ struct UnigramText {
         size_t offset, size;
         int64_t count;
     };
-    explicit UnigramText(const WordCounts &words);
+    UnigramText(const WordCounts &words, const Call &call);
     std::string_view text(const Chunk &chunk) const { return std::string_view(bytes).substr(chunk.offset, chunk.size); }
 
     std::string bytes;

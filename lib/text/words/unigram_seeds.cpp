@@ -18,7 +18,7 @@ constexpr int kMaxPieceCharacters = 16;
 
 }  // namespace
 
-UnigramText::UnigramText(const WordCounts &words) {
+UnigramText::UnigramText(const WordCounts &words, const Call &call) {
     std::vector<size_t> order(words.words().size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(),
@@ -29,6 +29,7 @@ UnigramText::UnigramText(const WordCounts &words) {
         for (size_t at = 0; at < word.size();) {
             const size_t size = decode_utf8(word, at).size;
             if (at + size - begin > kMaxChunkBytes) {
+                call.check();
                 chunks.push_back({bytes.size() + begin, at - begin, words.words()[i].count});
                 begin = at;
             }
@@ -54,6 +55,7 @@ std::vector<UnigramSeed> find_seeds(const UnigramText &text, const std::vector<u
         if (c.valid && (c.value < 0x80 || known.count(c.value) > 0)) sizes[at] = c.size;
         at += c.size;
     }
+    call.check();
     const uint64_t hash_seed = random_hash_seed();  // does not influence the order of the strings
     std::vector<UnigramSeed> seeds;
     std::vector<int32_t> found(bytes.size(), -1);

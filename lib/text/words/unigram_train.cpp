@@ -57,7 +57,7 @@ private:
 };
 
 UnigramTrainer::UnigramTrainer(const WordCounts &words, const BpeTrainOptions &options, const Call &call)
-    : text_(words),
+    : text_(words, call),
       characters_(
           choose_characters(words, options.character_coverage, options.vocab_size - Vocabulary::kFirstPieceId)) {
     target_size_ = options.vocab_size - Vocabulary::kFirstPieceId - characters_.size();
@@ -67,6 +67,7 @@ UnigramTrainer::UnigramTrainer(const WordCounts &words, const BpeTrainOptions &o
     }
     std::vector<double> counts(0x110000, 0);
     for (const UnigramText::Chunk &chunk : text_.chunks) {
+        call.check();
         const std::string_view chunk_text = text_.text(chunk);
         for (size_t i = 0; i < chunk_text.size();) {
             const CodePoint c = decode_utf8(chunk_text, i);

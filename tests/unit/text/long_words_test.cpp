@@ -139,7 +139,7 @@ void cancel_on(size_t bytes) {
             ended = true;
             host.join();
             CHECK_EQ(status, XF_ERROR_CANCELLED);
-            if (now - said > 0.5 * (XF_TEST_SANITIZED ? 8 : 1))
+            if (now - said > 0.2 * (XF_TEST_SANITIZED ? 20 : 1))
                 record(__FILE__, __LINE__, xf::format("%s was cancelled %.2f s after the word", kind, now - said));
         }
     }
