@@ -120,7 +120,7 @@ XF_TEST(seeds_are_the_frequent_strings) {
     WordCounts counted;
     for (const std::string &word : words)
         if (word.size() <= 32) counted.add(word);
-    const UnigramText text(counted);
+    const UnigramText text(counted, Call());
     const auto seeds = find_seeds(text, {0xE4}, 3, 100000, Call());
     for (const UnigramSeed &seed : seeds) {
         CHECK_EQ(counts[std::string(seed.text)], seed.count);
