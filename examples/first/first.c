@@ -13,7 +13,7 @@ int main(int argc, char **argv) {
 
     if (xf_context_create(NULL, NULL, &context, &err) != XF_OK ||
         xf_model_load(context, &source, NULL, NULL, &model, &err) != XF_OK ||
-        xf_decoder_create(model, NULL, &decoder, &err) != XF_OK ||
+        xf_decoder_create(model, NULL, NULL, &decoder, &err) != XF_OK ||
         xf_translate(decoder, &text, NULL, 1, NULL, NULL, &hypotheses, &err) != XF_OK ||
         xf_hypotheses_get(hypotheses, 0, 0, &best, &err) != XF_OK)
         fprintf(stderr, "%s\n", err.message);

@@ -76,7 +76,7 @@ int main(int argc, char **argv) {
         if (stats.step % 100 == 0) printf("step %4d  loss %.3f\n", (int)stats.step, stats.loss);
     }
 
-    DO(xf_decoder_create(model, config, &decoder, &err));
+    DO(xf_decoder_create(model, NULL, config, &decoder, &err));
     DO(xf_translate(decoder, &question, NULL, 1, NULL, NULL, &hypotheses, &err));
     DO(xf_hypotheses_get(hypotheses, 0, 0, &best, &err));
     printf("%s -> %s\n", question, best.text);

@@ -216,7 +216,7 @@ static xf_status evaluate(struct training *t, xf_error *err) {
     struct translations answers = {0};
     xf_status status = snapshots_average(&t->snapshots, t->e->context, &mean, err);
     const xf_model *model = mean != NULL ? mean : xf_trainer_model(t->trainer);
-    if (status == XF_OK) status = xf_decoder_create(model, t->config, &decoder, err);
+    if (status == XF_OK) status = xf_decoder_create(model, NULL, t->config, &decoder, err);
     xf_batcher *batcher = status == XF_OK ? open_plain_batcher(t->e->held, t->e->tokenizer, t->config) : NULL;
     if (status == XF_OK && batcher == NULL) {
         snprintf(err->message, sizeof err->message, "cannot evaluate the held-out pairs");

@@ -139,7 +139,7 @@ static int score(struct scoring *scoring) {
     int status = EXIT_FAILED;
     xf_context *context = open_context(scoring->config);
     xf_model *model = context != NULL ? open_model(context, scoring->model, scoring->config) : NULL;
-    if (model != NULL && xf_decoder_create(model, scoring->config, &scoring->decoder, &err) != XF_OK) fail(&err);
+    if (model != NULL && xf_decoder_create(model, NULL, scoring->config, &scoring->decoder, &err) != XF_OK) fail(&err);
     if (scoring->decoder != NULL) {
         scoring->scorer = model;
         if (scoring->paths[0] == NULL && isatty(STDIN_FILENO) == 1)

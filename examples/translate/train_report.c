@@ -103,7 +103,7 @@ xf_status evaluate_dev(struct run *run, const xf_model *model, int64_t step, con
     xf_bleu_score bleu = {.score = -1};
     xf_status status = xf_config_copy(run->config, &greedy, err);
     if (status == XF_OK) status = xf_config_set_number(greedy, "decode.beam", 1, err);
-    if (status == XF_OK) status = xf_decoder_create(model, greedy, &decoder, err);
+    if (status == XF_OK) status = xf_decoder_create(model, NULL, greedy, &decoder, err);
     if (status == XF_OK) status = xf_evaluate(decoder, run->dev_batcher, &until_interrupted, &stats, err);
     if (status == XF_OK && run->dev_sources.count > 0)
         status =

@@ -174,7 +174,7 @@ static int translate(struct session *session, const xf_config *config) {
     xf_model *model = context != NULL ? open_model(context, session->model, config) : NULL;
     xf_decoder *decoder = NULL;
     int status = EXIT_FAILED;
-    if (model != NULL && xf_decoder_create(model, config, &decoder, &err) != XF_OK) fail(&err);
+    if (model != NULL && xf_decoder_create(model, NULL, config, &decoder, &err) != XF_OK) fail(&err);
     const char *language = "none";
     if (model != NULL) xf_config_get(xf_model_config(model), "model.target_language", &language, NULL);
     session->multilingual = strcmp(language, "none") != 0;

@@ -21,8 +21,8 @@
  * include it. "decode.no_repeat_ngram" n forbids the tokens that would complete a sequence of n tokens that the
  * hypothesis already contains (Paulus et al. 2018, s. 2.5).
  *
- * A GPU supports neither sampling nor alternatives nor the penalty: such sentences have the status
- * XF_ERROR_UNSUPPORTED.
+ * On a GPU, beam search runs on the device. The search of sentences with sampling, alternatives, a repetition penalty,
+ * or a draft, and that of ensembles, runs on the CPU, which receives values from the GPU in each step.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -51,6 +51,37 @@ typedef struct xf_decoder xf_decoder;
 typedef struct xf_hypotheses xf_hypotheses;
 
 /**
+ * @brief Further models that decode together with a first one: the others of an ensemble, or a draft.
+ *
+ * They must belong to the same context as the first model and have the same tokenizer (or, like it, none), vocabulary
+ * sizes, and start and end tokens. The decoder or the engine keeps them alive.
+ *
+ * @since 0.1
+ */
+typedef struct xf_decode_models {
+    /** sizeof(xf_decode_models) of the caller. */
+    size_t struct_size;
+    /**
+     * [ensemble_count] the other models of an ensemble. The log-probability of a token is the mean of those of all
+     * models, which is not renormalized. All other definitions are those for one model. The models also have the same
+     * languages and banned tokens, and a "model.max_length" that is not below that of the first. May be NULL.
+     */
+    const xf_model *const *ensemble;
+    /** Number of models in ensemble, at most 7. */
+    size_t ensemble_count;
+    /**
+     * A smaller model that proposes the next tokens in greedy search ("decode.beam" 1 without constraint, sampling,
+     * alternatives, and repetition options). The first model checks up to "decode.draft_tokens" of them in one step, so
+     * the results have the same bits as without a draft. Affects only the speed. Not with an ensemble. May be NULL.
+     */
+    const xf_model *draft;
+} xf_decode_models;
+
+/** @brief An xf_decode_models with its struct_size. @since 0.1 */
+#define XF_DECODE_MODELS_INIT \
+    { sizeof(xf_decode_models), NULL, 0, NULL }
+
+/**
  * @brief Creates a decoder.
  *
  * Reads the options of the groups "decode." and "text."; for xf_evaluate() also "train.label_smoothing" and
@@ -58,16 +89,18 @@ typedef struct xf_hypotheses xf_hypotheses;
  * trainer trains the model, decoders may be used between its steps.
  *
  * @param model [in] kept alive by the decoder
+ * @param more [in] an ensemble or a draft; NULL: none. xf_attention_weights() uses only the first model
  * @param config [in] NULL: all defaults (beam 4, alpha 0.6, maximum length of source length + 50)
  * @param out [out] the decoder; free it with xf_decoder_free()
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: "decode.n_best" exceeds "decode.beam"; "decode.beam" is not 1 with
  *         "decode.temperature" or "decode.alternatives", or both are set; "decode.top_k", "decode.top_p", or
- *         "decode.min_p" without "decode.temperature"), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY
+ *         "decode.min_p" without "decode.temperature"; models that cannot decode together), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY
  * @threads shared-read
  * @since 0.1
  */
-XF_API xf_status xf_decoder_create(const xf_model *model, const xf_config *config, xf_decoder **out, xf_error *err);
+XF_API xf_status xf_decoder_create(const xf_model *model, const xf_decode_models *more, const xf_config *config,
+                                   xf_decoder **out, xf_error *err);
 
 /**
  * @brief Frees a decoder. Its hypotheses remain valid.
@@ -180,7 +213,6 @@ typedef struct xf_sentence_info {
      * XF_OK: the sentence has hypotheses. XF_ERROR_DATA: invalid UTF-8. XF_ERROR_LIMIT: more than 1 GiB of text.
      * XF_ERROR_OUT_OF_RANGE: an id is out of range, the prefix contains a start, end, or banned token, the source is
      * longer than "model.max_length", or the prefix is longer than the maximum length of a hypothesis.
-     * XF_ERROR_UNSUPPORTED: the device does not support sampling, alternatives, or the repetition penalty.
      * XF_ERROR_DEADLINE: the deadline passed before the sentence was begun. XF_ERROR_INVALID_ARGUMENT: the text is
      * NULL, or the source has no end symbol.
      */

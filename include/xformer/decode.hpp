@@ -104,13 +104,40 @@ struct DecodeParams {
     const xf_constraint *constraint = nullptr; /**< see Constraint in experimental.hpp; NULL: none */
 };
 
+/** @brief Further models that decode together with a first one; see xf_decode_models. */
+struct DecodeModels {
+    span<const ModelView> ensemble; /**< the other models of an ensemble */
+    ModelView draft;                /**< proposes tokens for greedy search; empty: none */
+};
+
+namespace detail {
+// An xf_decode_models and the array to which it points.
+class ModelsStruct {
+public:
+    explicit ModelsStruct(const DecodeModels &more) : draft_(more.draft) {
+        for (const ModelView &model : more.ensemble) ensemble_.push_back(model.get());
+        given_.ensemble = ensemble_.data();
+        given_.ensemble_count = ensemble_.size();
+        given_.draft = draft_.get();
+    }
+    const xf_decode_models *get() const { return &given_; }
+
+private:
+    std::vector<const xf_model *> ensemble_;
+    ModelView draft_;
+    xf_decode_models given_ = XF_DECODE_MODELS_INIT;
+};
+}  // namespace detail
+
 /** @brief Decodes with a model. Each thread needs its own decoder; several decoders can share a model. */
 class Decoder : public Owner<View<xf_decoder>, xf_decoder, xf_decoder_free> {
 public:
     using Owner::Owner;
-    /** @brief Creates a decoder. @param model [in] kept alive @param config [in] "decode." and "text." options */
-    explicit Decoder(ModelView model, ConfigView config = {})
-        : Decoder(detail::make<Decoder>(xf_decoder_create, model.get(), config.get())) {}
+    /** @brief Creates a decoder. @param model [in] kept alive @param config [in] "decode." and "text." options
+     *  @param more [in] an ensemble or a draft, kept alive */
+    explicit Decoder(ModelView model, ConfigView config = {}, const DecodeModels &more = {})
+        : Decoder(
+              detail::make<Decoder>(xf_decoder_create, model.get(), detail::ModelsStruct(more).get(), config.get())) {}
 
     /** @brief Translates one text. @param text [in] UTF-8 @param params [in] options, prefixes, and constraint
      *  @param call [in] parameters of the call @return the best translation */

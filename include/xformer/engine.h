@@ -21,7 +21,8 @@
  * xf_engine_step(). Another call that computes on the same context at the same time, such as a training step, uses only
  * its own thread. After fork(), the functions return XF_ERROR_FORKED in the child, where an engine may only be freed.
  *
- * Devices. On a GPU, only requests with equal "decode.beam" share the steps of the decoder. The engine may detect the
+ * Devices. On a GPU, only requests with equal "decode.beam" share the steps of the decoder, and those whose search runs
+ * on the CPU (decode.h) only with each other. The engine may detect the
  * end of a request up to three steps late, because reading the state of the search delays the GPU.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -51,6 +52,7 @@ typedef struct xf_engine xf_engine;
  * trained; train a copy (xf_model_copy()) and pass it to xf_engine_set_model().
  *
  * @param model [in] kept alive by the engine
+ * @param more [in] an ensemble or a draft; NULL: none
  * @param config [in] NULL: all defaults
  * @param out [out] the engine; free it with xf_engine_free()
  * @param err [out] may be NULL
@@ -59,7 +61,8 @@ typedef struct xf_engine xf_engine;
  * @threads shared-read
  * @since 0.1
  */
-XF_API xf_status xf_engine_create(const xf_model *model, const xf_config *config, xf_engine **out, xf_error *err);
+XF_API xf_status xf_engine_create(const xf_model *model, const xf_decode_models *more, const xf_config *config,
+                                  xf_engine **out, xf_error *err);
 
 /**
  * @brief Frees an engine. Waits until the current step has ended.
@@ -221,14 +224,17 @@ XF_API xf_status xf_engine_step(xf_engine *engine, xf_error *err);
  * @param engine [in,out] the engine
  * @param model [in] kept alive by the engine; of the same context. For 8-bit weights, pass a copy with "model.weights"
  * int8
+ * @param more [in] an ensemble or a draft; NULL: none, also if the earlier model had some
  * @param err [out] may be NULL
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: a model of another context or with another "model.vocab_size"),
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: a model of another context or with another "model.vocab_size", or
+ *         models that cannot decode together),
  *         XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY (the model is being trained, or requests use seven
  *         earlier models)
  * @threads any
  * @since 0.1
  */
-XF_API xf_status xf_engine_set_model(xf_engine *engine, const xf_model *model, xf_error *err);
+XF_API xf_status xf_engine_set_model(xf_engine *engine, const xf_model *model, const xf_decode_models *more,
+                                     xf_error *err);
 
 /** @brief State and counters of an engine. @since 0.1 */
 typedef struct xf_engine_info {
@@ -254,7 +260,7 @@ typedef struct xf_engine_info {
     int64_t encoder_passes;
     /** Requests that began again because memory was exhausted. */
     int64_t restarts;
-    /** Hash of the options and weights of the current model. Equal models have equal hashes. */
+    /** Hash of the options and weights of the current model, or of all models of an ensemble. Equal models have equal hashes. */
     uint64_t model_hash;
     /** Models in use: the current one, and earlier ones with active requests. */
     int32_t model_count;

@@ -52,9 +52,10 @@ class Engine : public Owner<View<xf_engine>, xf_engine, xf_engine_free> {
 public:
     using Owner::Owner;
     /** @brief Creates an engine. @param model [in] kept alive; cannot be trained while the engine uses it
-     *  @param config [in] options "engine.", "decode.", and "text." */
-    explicit Engine(ModelView model, ConfigView config = {})
-        : Engine(detail::make<Engine>(xf_engine_create, model.get(), config.get())) {}
+     *  @param config [in] options "engine.", "decode.", and "text."
+     *  @param more [in] an ensemble or a draft, kept alive */
+    explicit Engine(ModelView model, ConfigView config = {}, const DecodeModels &more = {})
+        : Engine(detail::make<Engine>(xf_engine_create, model.get(), detail::ModelsStruct(more).get(), config.get())) {}
 
     /** @brief Submits a request; never waits for the computation. @param request [in] copied @return its id */
     std::uint64_t submit(const Request &request) {
@@ -95,9 +96,11 @@ public:
     /** @brief Computes one step on the calling thread. Requires "engine.thread" false.
      *  @return false if nothing remains to decode */
     bool step() { return detail::call(xf_engine_step, get()) == XF_OK; }
-    /** @brief Replaces the model for requests that begin later. @param model [in] kept alive; of the same context */
-    void set_model(ModelView model) {
-        detail::call(xf_engine_set_model, get(), static_cast<const xf_model *>(model.get()));
+    /** @brief Replaces the model for requests that begin later. @param model [in] kept alive; of the same context
+     *  @param more [in] an ensemble or a draft, kept alive */
+    void set_model(ModelView model, const DecodeModels &more = {}) {
+        detail::call(xf_engine_set_model, get(), static_cast<const xf_model *>(model.get()),
+                     detail::ModelsStruct(more).get());
     }
     /** @brief Reports the state. @return counters, the hash of the model, and the file descriptor */
     xf_engine_info info() const {

@@ -20,6 +20,25 @@ struct xf_decoder : Handle<0x58460008u> {
     std::unique_ptr<Translator> translator;  // null when the model has no tokenizer
 };
 
+DecodeModels xf::models_of(const xf_model &model, const xf_decode_models *more) {
+    DecodeModels models{model.model};
+    if (more == nullptr) return models;
+    const xf_decode_models given = get_struct(more, "more");
+    XF_CHECK(given.ensemble != nullptr || given.ensemble_count == 0, XF_ERROR_INVALID_ARGUMENT,
+             "more->ensemble is NULL with a count of %zu", given.ensemble_count);
+    const std::string tokenizer = tokenizer_json(model);
+    const auto add = [&](const xf_model *other, const std::string &name) -> std::shared_ptr<const Model> {
+        const auto use = shared(other, name.c_str());
+        XF_CHECK(tokenizer_json(*use) == tokenizer, XF_ERROR_INVALID_ARGUMENT,
+                 "%s has another tokenizer than the first model", name.c_str());
+        return use->model;
+    };
+    for (size_t i = 0; i < given.ensemble_count; ++i)
+        models.ensemble.push_back(add(given.ensemble[i], format("more->ensemble[%zu]", i)));
+    if (given.draft != nullptr) models.draft = add(given.draft, "more->draft");
+    return models;
+}
+
 Constraint xf::constraint_of(const xf_constraint *in, const char *name, int32_t V) {
     if (in == nullptr) return nullptr;
     const xf_constraint constraint = get_struct(in, name);
@@ -40,15 +59,15 @@ Constraint xf::constraint_of(const xf_constraint *in, const char *name, int32_t 
 
 namespace {
 
-// Holds a decoder exclusively and its model for reading, during one call.
+// Holds a decoder exclusively and its models for reading, during one call.
 struct DecoderUse {
     DecoderUse(xf_decoder *decoder, const xf_call *params, Call::Deadline deadline = Call::Deadline::kFail)
         : handle(decoder, "decoder", true),
-          model(handle->decoder->model(), false),
+          models(handle->decoder->models()),
           call(begin_call(*handle->context, params, deadline)) {}
 
     Use<xf_decoder> handle;
-    ModelUse model;
+    ModelsUse models;
     Call call;
 };
 
@@ -83,14 +102,15 @@ const SentenceOutcome &outcome_of(const xf_hypotheses &hypotheses, size_t senten
 
 extern "C" {
 
-xf_status xf_decoder_create(const xf_model *model, const xf_config *config, xf_decoder **out, xf_error *err) {
+xf_status xf_decoder_create(const xf_model *model, const xf_decode_models *more, const xf_config *config,
+                            xf_decoder **out, xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(model, "model");
         check_pointer(out, "out");
         auto handle = std::make_unique<xf_decoder>();
         handle->context = use->context;
         handle->tokenizer = tokenizer_of(*use);
-        handle->decoder = std::make_unique<Decoder>(use->model, *OptionsOf(config));
+        handle->decoder = std::make_unique<Decoder>(models_of(*use, more), *OptionsOf(config));
         if (handle->tokenizer != nullptr)
             handle->translator = std::make_unique<Translator>(*handle->tokenizer, *handle->decoder);
         *out = handle.release();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "api/handles.h"
-#include "decode/search.h"
+#include "decode/decoder.h"
 #include "xformer/decode.h"
 
 struct xf_hypotheses : xf::Handle<0x58460009u> {
@@ -16,6 +16,9 @@ struct xf_hypotheses : xf::Handle<0x58460009u> {
 };
 
 namespace xf {
+
+// The models of a decoder or an engine. XF_ERROR_INVALID_ARGUMENT if their tokenizers differ.
+DecodeModels models_of(const xf_model &model, const xf_decode_models *more);
 
 // A caller's constraint; null: none. name: of the parameter. V: the size of the vocabulary.
 Constraint constraint_of(const xf_constraint *in, const char *name, int32_t V);

@@ -67,13 +67,14 @@ EngineRequest request_of(const xf_request &given, int32_t V) {
 
 extern "C" {
 
-xf_status xf_engine_create(const xf_model *model, const xf_config *config, xf_engine **out, xf_error *err) {
+xf_status xf_engine_create(const xf_model *model, const xf_decode_models *more, const xf_config *config,
+                           xf_engine **out, xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(model, "model");
         check_pointer(out, "out");
         auto handle = std::make_unique<xf_engine>();
         handle->context = use->context;
-        handle->engine = std::make_unique<Engine>(use->model, tokenizer_of(*use), *OptionsOf(config));
+        handle->engine = std::make_unique<Engine>(models_of(*use, more), tokenizer_of(*use), *OptionsOf(config));
         *out = handle.release();
     });
 }
@@ -120,11 +121,11 @@ xf_status xf_engine_step(xf_engine *engine, xf_error *err) {
     });
 }
 
-xf_status xf_engine_set_model(xf_engine *engine, const xf_model *model, xf_error *err) {
+xf_status xf_engine_set_model(xf_engine *engine, const xf_model *model, const xf_decode_models *more, xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(engine, "engine");
         const auto next = shared(model, "model");
-        use->engine->set_model(next->model, tokenizer_of(*next));
+        use->engine->set_models(models_of(*next, more), tokenizer_of(*next));
     });
 }
 

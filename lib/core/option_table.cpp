@@ -202,7 +202,7 @@ constexpr Option kOptions[] = {
      "Number of sentences that are decoded together; fewer if they are longer than 256 tokens. Affects speed and "
      "memory, not results."},
     {"decode.draft_tokens", kI64, "8", 0, 64, nullptr,
-     "Maximum number of tokens that a draft model proposes per step; 0: none. No function sets a draft yet. Affects "
+     "Maximum number of tokens that a draft model proposes per step (xf_decode_models); 0: none. Affects "
      "speed, not results.",
      "Leviathan et al. 2023"},
     {"decode.temperature", kF64, "0", 0, 100, nullptr,

@@ -6,8 +6,6 @@
 #include <algorithm>
 
 #include "core/hash.h"
-#include "decode/device_search.h"
-#include "decode/host_search.h"
 
 namespace xf {
 namespace {
@@ -25,9 +23,12 @@ Options with_set(Options options, const Options &more) {
     return options;
 }
 
-std::unique_ptr<Search> make_search(const Model &model, Stream &stream) {
-    if (DeviceSearch::is_supported(stream.device())) return std::make_unique<DeviceSearch>(model, stream);
-    return std::make_unique<HostSearch>(model, stream);
+std::vector<std::unique_ptr<InferenceModel>> members_of(const DecodeModels &models) {
+    models.check();
+    std::vector<std::unique_ptr<InferenceModel>> members;
+    members.push_back(std::make_unique<InferenceModel>(models.model));
+    for (const auto &other : models.ensemble) members.push_back(std::make_unique<InferenceModel>(other));
+    return members;
 }
 
 int64_t length_of(const int64_t *offsets, int64_t b) { return offsets[b + 1] - offsets[b]; }
@@ -90,32 +91,90 @@ Constraint DecodeConfig::constrained(const Constraint &constraint) const {
     };
 }
 
-Decoder::Decoder(std::shared_ptr<const Model> model, const Options &options)
-    : model_(std::move(model)),
+void DecodeModels::check() const {
+    XF_CHECK(ensemble.size() < kMostInEnsemble, XF_ERROR_INVALID_ARGUMENT,
+             "the ensemble has %zu models, expected at most %zu", ensemble.size() + 1, kMostInEnsemble);
+    XF_CHECK(ensemble.empty() || draft == nullptr, XF_ERROR_INVALID_ARGUMENT,
+             "a draft is set for an ensemble of %zu models, expected one model with a draft", ensemble.size() + 1);
+    const ModelConfig &a = model->config();
+    for (const auto &other : ensemble) {
+        const ModelConfig &b = other->config();
+        XF_CHECK(&other->context() == &model->context(), XF_ERROR_INVALID_ARGUMENT,
+                 "a model of the ensemble belongs to another context than the first");
+        XF_CHECK(a.V == b.V && a.source_V == b.source_V && a.tokens == b.tokens && a.languages == b.languages,
+                 XF_ERROR_INVALID_ARGUMENT,
+                 "a model of the ensemble has other vocabulary sizes, special tokens, or languages than the first");
+        XF_CHECK(b.max_length >= a.max_length, XF_ERROR_INVALID_ARGUMENT,
+                 "a model of the ensemble has model.max_length %" PRId64 ", expected at least %" PRId64
+                 " as in the first",
+                 b.max_length, a.max_length);
+    }
+}
+
+uint64_t DecodeModels::hash() const {
+    if (ensemble.empty()) return model->hash();
+    std::vector<uint64_t> hashes{model->hash()};
+    for (const auto &other : ensemble) hashes.push_back(other->hash());
+    return hash64(hashes.data(), hashes.size() * sizeof hashes[0]);
+}
+
+ModelsUse::ModelsUse(const DecodeModels &models) {
+    const auto hold = [](const Model &model, Lock *lock) {
+        XF_CHECK(model.usage().begin(false), XF_ERROR_BUSY, "the model is being changed by another call");
+        lock->usage = &model.usage();
+    };
+    hold(*models.model, &locks_[0]);
+    for (size_t i = 0; i < models.ensemble.size(); ++i) hold(*models.ensemble[i], &locks_[i + 1]);
+    if (models.draft != nullptr) hold(*models.draft, &locks_.back());
+}
+
+Decoder::Decoder(const DecodeModels &models, const Options &options)
+    : models_(models),
       options_(options),
-      config_(DecodeConfig::from(options, model_->config())),
-      stream_(model_->context().device(), model_->dtype()),
-      network_(*model_, stream_),
-      search_(make_search(*model_, stream_)) {}
+      config_(DecodeConfig::from(options, model().config())),
+      members_(members_of(models)),
+      host_(model(), first().stream) {
+    if (models.ensemble.empty() && DeviceSearch::is_supported(first().stream.device()))
+        device_ = std::make_unique<DeviceSearch>(model(), first().stream);
+    for (size_t i = 1; i < members_.size(); ++i) host_.add_model(*members_[i]->model, members_[i]->stream);
+    if (models.draft == nullptr) return;
+    speculation_ = std::make_unique<Speculation>(model(), models.draft, models.policy);
+    host_.set_speculation(speculation_.get());
+}
 
 DecodeConfig Decoder::config(const Options *options) const {
-    return options != nullptr ? DecodeConfig::from(with_set(options_, *options), model_->config()) : config_;
+    return options != nullptr ? DecodeConfig::from(with_set(options_, *options), model().config()) : config_;
 }
 
-void Decoder::set_draft(std::shared_ptr<const Model> draft, const DraftPolicy *policy) {
-    auto *const search = dynamic_cast<HostSearch *>(search_.get());
-    XF_CHECK(search != nullptr || draft == nullptr, XF_ERROR_UNSUPPORTED,
-             "this device searches without the host, so it does not support drafts");
-    auto speculation = draft != nullptr ? std::make_unique<Speculation>(*model_, std::move(draft), policy) : nullptr;
-    clear();
-    if (search != nullptr) search->set_speculation(speculation.get());
-    speculation_ = std::move(speculation);
+bool Decoder::is_draftable(const DecodeTask &task) const {
+    const DecodeConfig &config = *task.config;
+    return speculation_ != nullptr && config.beam.beam == 1 && !config.needs_host() && config.draft_tokens > 0 &&
+           task.constraint == nullptr && std::ssize(task.source) <= speculation_->draft().config().max_length;
 }
 
-Pass Decoder::inference(const Call &call) {
-    Pass pass{*model_, stream_, call};
-    pass.invariant = true;
-    return pass;
+bool Decoder::on_device(const DecodeTask &task) const {
+    return device_ != nullptr && !task.config->needs_host() && !is_draftable(task);
+}
+
+int64_t Decoder::active() const { return host_.active() + (device_ != nullptr ? device_->active() : 0); }
+
+void Decoder::step(const Call &call) {
+    if (device_ != nullptr && device_->active() > 0) device_->step(call);
+    if (host_.active() > 0) host_.step(call);
+}
+
+void Decoder::stop(const SentenceOutcome *outcome) {
+    if (device_ != nullptr) device_->stop(outcome);
+    host_.stop(outcome);
+}
+
+Hypothesis Decoder::common_prefix(const SentenceOutcome *outcome) {
+    return host_.contains(outcome) ? host_.common_prefix(outcome) : device_->common_prefix(outcome);
+}
+
+void Decoder::clear() {
+    if (device_ != nullptr) device_->clear();
+    host_.clear();
 }
 
 // Sorts order_ by descending length; sentences of equal length remain in the order of the batch.
@@ -128,12 +187,12 @@ void Decoder::sort_longest_first(const int64_t *offsets) {
 
 // The maximum length of a hypothesis.
 int64_t Decoder::limit(const DecodeTask &task) const {
-    return std::min(std::ssize(task.source) + task.config->max_extra_tokens, model_->config().max_length);
+    return std::min(std::ssize(task.source) + task.config->max_extra_tokens, model().config().max_length);
 }
 
 void Decoder::check(const DecodeTask &task) const {
     const std::span<const int32_t> ids = task.source;
-    const ModelConfig &c = model_->config();
+    const ModelConfig &c = model().config();
     const auto V = static_cast<int32_t>(c.V), source_V = static_cast<int32_t>(c.source_V);
     XF_CHECK(!ids.empty(), XF_ERROR_INVALID_ARGUMENT, "the source has no tokens, expected at least the end symbol");
     XF_CHECK(std::ssize(ids) <= c.max_length, XF_ERROR_OUT_OF_RANGE,
@@ -142,9 +201,6 @@ void Decoder::check(const DecodeTask &task) const {
         XF_CHECK(id >= 0 && id < source_V, XF_ERROR_OUT_OF_RANGE, "source id %d, expected 0 to %d", id, source_V - 1);
     XF_CHECK(c.ends(ids.data(), std::ssize(ids)), XF_ERROR_INVALID_ARGUMENT,
              "the source ends with token %d, expected the end symbol %d", ids.back(), c.tokens.end);
-    XF_CHECK(!task.config->needs_host() || dynamic_cast<const HostSearch *>(search_.get()) != nullptr,
-             XF_ERROR_UNSUPPORTED,
-             "decode.temperature, decode.alternatives, and decode.repetition_penalty are not supported on this device");
     const ForcedPrefix prefix{task.config->first_token, task.prefix};
     const int64_t size = prefix.size(), most = limit(task);
     XF_CHECK(size <= most, XF_ERROR_OUT_OF_RANGE,
@@ -207,20 +263,12 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
         call.progress("translate", batch.sentences - std::ssize(waiting) - active(), batch.sentences);
         const auto next = waiting.first(room(waiting));
         waiting = waiting.subspan(next.size());
-        try {
-            if (!next.empty()) begin(next, call);
-        } catch (const Error &error) {
-            if (error.status() != XF_ERROR_DEADLINE) throw;
-            for (const DecodeTask &task : next) {
-                task.outcome->status = XF_ERROR_DEADLINE;
-                task.outcome->message = "the deadline of the call passed before the search of this sentence began";
-            }
-        }
+        begin(next, call);
         step(call);
         if (call.expired()) stop(nullptr);
     }
     call.progress("translate", batch.sentences, batch.sentences);
-    if (const Context &context = model_->context(); speculation_ != nullptr && context.logs(XF_LOG_DEBUG))
+    if (const Context &context = model().context(); speculation_ != nullptr && context.logs(XF_LOG_DEBUG))
         context.log(XF_LOG_DEBUG, "decode", "the draft proposed %" PRId64 " tokens, of which %" PRId64 " were accepted",
                     speculation_->proposed(), speculation_->accepted());
     return outcomes;
@@ -232,13 +280,37 @@ int64_t Decoder::room(std::span<const DecodeTask> waiting) const {
     if (waiting.empty()) return 0;
     const int64_t active = this->active(), most = waiting[0].config->batch_sentences;
     if (active > most * 3 / 4) return 0;
-    const int64_t tokens = most * kTokensPerSentence - search_->source_tokens();
+    const int64_t source_tokens = host_.source_tokens() + (device_ != nullptr ? device_->source_tokens() : 0);
+    const int64_t tokens = most * kTokensPerSentence - source_tokens;
     const int64_t fitting = tokens / std::ssize(waiting[0].source);
     return std::min(std::ssize(waiting), std::clamp<int64_t>(fitting, active > 0 ? 0 : 1, most - active));
 }
 
 void Decoder::begin(std::span<const DecodeTask> tasks, const Call &call) {
-    call.check_deadline();
+    if (device_ == nullptr) return begin_together(tasks, call);
+    device_tasks_.clear();
+    host_tasks_.clear();
+    for (const DecodeTask &task : tasks) (on_device(task) ? device_tasks_ : host_tasks_).push_back(task);
+    begin_together(device_tasks_, call);
+    begin_together(host_tasks_, call);
+}
+
+// Begins tasks of one search.
+void Decoder::begin_together(std::span<const DecodeTask> tasks, const Call &call) {
+    if (tasks.empty()) return;
+    try {
+        call.check_deadline();
+        encode_together(tasks, call);
+    } catch (const Error &error) {
+        if (error.status() != XF_ERROR_DEADLINE) throw;
+        for (const DecodeTask &task : tasks) {
+            task.outcome->status = XF_ERROR_DEADLINE;
+            task.outcome->message = "the deadline of the call passed before the search of this sentence began";
+        }
+    }
+}
+
+void Decoder::encode_together(std::span<const DecodeTask> tasks, const Call &call) {
     ids_.clear();
     offsets_.assign(1, 0);
     order_.clear();
@@ -251,30 +323,34 @@ void Decoder::begin(std::span<const DecodeTask> tasks, const Call &call) {
     batch.sentences = std::ssize(tasks);
     batch.src_ids = ids_.data();
     batch.src_offsets = offsets_.data();
-    packed_.load(stream_, model_->config(), batch, order_, PackedBatch::Sides::kSource, 0);
-    network_.prepare(packed_, PassKind::kInference, false);
-    const Num memory = network_.encode(inference(call), packed_);
+    // All passes of encoders precede the changes of the search, because the deadline may end a pass.
+    memories_.clear();
+    for (const auto &member : members_) memories_.push_back(member->encode(batch, order_, call));
     const std::span<const int32_t> drafts = begin_drafts(tasks, batch, call);
-    const int64_t row = search_->decoder_step().add_sources(packed_.src, memory, call);
-    if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
+    Search &search = on_device(tasks[0]) ? static_cast<Search &>(*device_) : host_;
+    const PackedSide &source = first().packed.src;
+    const int64_t row = search.decoder_step().add_sources(source, memories_[0], call);
+    for (size_t i = 1; i < members_.size(); ++i)
+        host_.decoder_step(i).add_sources(members_[i]->packed.src, memories_[i], call);
+    if (const Context &context = model().context(); context.logs(XF_LOG_DEBUG))
         context.log(XF_LOG_DEBUG, "decode",
                     "%zu sentences with sources of up to %" PRId64 " tokens begin; %" PRId64 " are active",
-                    tasks.size(), packed_.src.max_length, active());
+                    tasks.size(), source.max_length, active());
     for (size_t i = 0; i < tasks.size(); ++i) {
         const DecodeTask &task = tasks[i];
-        search_->add({task.sentence,
-                      task.config->beam,
-                      task.config->min_tokens,
-                      limit(task),
-                      {task.config->first_token, task.prefix},
-                      task.constraint,
-                      DecoderStep::Source::of(packed_.src, static_cast<int64_t>(i), row),
-                      task.outcome,
-                      task.config->sampling,
-                      task.config->repetition_penalty,
-                      hash64(task.source.data(), task.source.size_bytes()),
-                      task.config->draft_tokens,
-                      drafts[i]});
+        search.add({task.sentence,
+                    task.config->beam,
+                    task.config->min_tokens,
+                    limit(task),
+                    {task.config->first_token, task.prefix},
+                    task.constraint,
+                    DecoderStep::Source::of(source, static_cast<int64_t>(i), row),
+                    task.outcome,
+                    task.config->sampling,
+                    task.config->repetition_penalty,
+                    hash64(task.source.data(), task.source.size_bytes()),
+                    task.config->draft_tokens,
+                    drafts[i]});
     }
 }
 
@@ -283,13 +359,9 @@ std::span<const int32_t> Decoder::begin_drafts(std::span<const DecodeTask> tasks
     drafts_.assign(tasks.size(), -1);
     if (speculation_ == nullptr) return drafts_;
     order_.clear();
-    for (size_t i = 0; i < tasks.size(); ++i) {
-        const DecodeTask &task = tasks[i];
-        if (task.config->beam.beam == 1 && !task.config->needs_host() && task.config->draft_tokens > 0 &&
-            task.constraint == nullptr && std::ssize(task.source) <= speculation_->draft().config().max_length)
-            order_.push_back(static_cast<int64_t>(i));
-    }
-    const int64_t active = this->active() + std::ssize(tasks);
+    for (size_t i = 0; i < tasks.size(); ++i)
+        if (is_draftable(tasks[i])) order_.push_back(static_cast<int64_t>(i));
+    const int64_t active = host_.active() + std::ssize(tasks);
     const std::span<const int32_t> begun = speculation_->begin(batch, order_, active, call);
     for (size_t i = 0; i < begun.size(); ++i) drafts_[order_[i]] = begun[i];
     return drafts_;

@@ -3,14 +3,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
+#include "core/usage.h"
 #include "data/batcher.h"
 #include "decode/attention_weights.h"
+#include "decode/device_search.h"
+#include "decode/host_search.h"
+#include "decode/inference_model.h"
 #include "decode/search.h"
 #include "decode/speculation.h"
-#include "nn/transformer.h"
 #include "xformer/data.h"
 
 namespace xf {
@@ -51,6 +55,39 @@ struct DecodeTask {
     SentenceOutcome *outcome;         // receives the hypotheses
 };
 
+// Models that decode together.
+struct DecodeModels {
+    static constexpr size_t kMostInEnsemble = 8;
+
+    std::shared_ptr<const Model> model;
+    std::vector<std::shared_ptr<const Model>> ensemble{};  // the other models of an ensemble
+    std::shared_ptr<const Model> draft{};                  // proposes tokens for greedy search; may be null
+    const DraftPolicy *policy = nullptr;                   // as for Speculation
+
+    // Throws XF_ERROR_INVALID_ARGUMENT if the models cannot decode together.
+    void check() const;
+    // Equal for models that decode with equal bits.
+    uint64_t hash() const;
+};
+
+// Locks the parameters of models for reading: while they are in use, they cannot be trained.
+class ModelsUse {
+public:
+    // Throws XF_ERROR_BUSY if another call changes a model.
+    explicit ModelsUse(const DecodeModels &models);
+    ModelsUse(const ModelsUse &) = delete;
+    ModelsUse &operator=(const ModelsUse &) = delete;
+
+private:
+    struct Lock {
+        ~Lock() {
+            if (usage != nullptr) usage->end(false);
+        }
+        Usage *usage = nullptr;
+    };
+    std::array<Lock, DecodeModels::kMostInEnsemble + 1> locks_;  // a draft is the last
+};
+
 struct EvalStats {
     int64_t sentences = 0, tgt_tokens = 0;
     double loss_sum = 0, nll_sum = 0;
@@ -66,12 +103,13 @@ private:
 // outcomes.
 class Decoder {
 public:
-    Decoder(std::shared_ptr<const Model> model, const Options &options);
+    Decoder(const DecodeModels &models, const Options &options);
+    Decoder(std::shared_ptr<const Model> model, const Options &options)
+        : Decoder(DecodeModels{std::move(model)}, options) {}
 
-    const Model &model() const { return *model_; }
-    // Sets the model that proposes tokens for greedy search; null: none. No sentence may be active.
-    // XF_ERROR_UNSUPPORTED if the search runs on the device. policy: as for Speculation.
-    void set_draft(std::shared_ptr<const Model> draft, const DraftPolicy *policy = nullptr);
+    // The first model.
+    const Model &model() const { return *models_.model; }
+    const DecodeModels &models() const { return models_; }
     // Null: no draft.
     const Speculation *speculation() const { return speculation_.get(); }
     // Resolves the options of one call. options: as in DecodeRequest.
@@ -91,37 +129,41 @@ public:
     //
     // Throws the error of a sentence that cannot be decoded.
     void check(const DecodeTask &task) const;
-    // Runs the encoder on valid tasks and starts their search.
+    // Runs the encoder on valid tasks and starts their search. If the deadline of the call passes before, their outcome
+    // reports it.
     void begin(std::span<const DecodeTask> tasks, const Call &call);
     // The number of sentences that are not known to have ended.
-    int64_t active() const { return search_->active(); }
+    int64_t active() const;
     // Runs one step of the search, if a sentence is active. Writes the outcomes of sentences that have ended.
-    void step(const Call &call) {
-        if (active() > 0) search_->step(call);
-    }
+    void step(const Call &call);
     // Ends the search of the sentence with this outcome, or of all if it is null, with the best hypotheses so far.
-    void stop(const SentenceOutcome *outcome) { search_->stop(outcome); }
+    void stop(const SentenceOutcome *outcome);
     // The tokens with which every possible result of the active sentence with this outcome begins.
-    Hypothesis common_prefix(const SentenceOutcome *outcome) { return search_->common_prefix(outcome); }
+    Hypothesis common_prefix(const SentenceOutcome *outcome);
     // Ends the search of all sentences without hypotheses, also after an error of another function.
-    void clear() { search_->clear(); }
+    void clear();
 
-    // Computes the log-probability of each target given its source.
+    // Computes the log-probability of each target given its source, for an ensemble the mean of those of its models.
     void score(const xf_batch &batch, double *log_probabilities, const Call &call = {});
 
-    // Adds a batch to the stats.
+    // Adds a batch to the stats, for an ensemble the means of those of its models.
     void evaluate(const xf_batch &batch, EvalStats *stats, const Call &call = {});
     // Evaluates all pairs of an epoch of the batcher, whose position is restored afterwards, also after an error.
     EvalStats evaluate(Batcher *batcher, const Call &call = {});
 
-    // The attention weights of the single pair in a batch (paper eq. 1). attention_shape() checks the arguments.
-    // weights: shape.count() values, unchanged after an error. kind: an AttentionKind.
+    // The attention weights of the first model for the single pair in a batch (paper eq. 1). attention_shape() checks
+    // the arguments. weights: shape.count() values, unchanged after an error. kind: an AttentionKind.
     AttentionShape attention_shape(const xf_batch &pair, int32_t kind, int64_t layer) const;
     void attention(const xf_batch &pair, int32_t kind, int64_t layer, float *weights, const Call &call = {});
 
 private:
     int64_t limit(const DecodeTask &task) const;
     int64_t room(std::span<const DecodeTask> waiting) const;
+    bool is_draftable(const DecodeTask &task) const;
+    // Returns whether the search of a task runs on the device.
+    bool on_device(const DecodeTask &task) const;
+    void begin_together(std::span<const DecodeTask> tasks, const Call &call);
+    void encode_together(std::span<const DecodeTask> tasks, const Call &call);
     // Lets the draft encode the sources of a batch. Returns the number of each task, as Speculation::begin().
     std::span<const int32_t> begin_drafts(std::span<const DecodeTask> tasks, const xf_batch &batch, const Call &call);
     // Appends the tasks of all sentences whose outcome is not settled, the longest source first.
@@ -129,23 +171,23 @@ private:
                     std::vector<SentenceOutcome> *outcomes);
     void sort_longest_first(const int64_t *offsets);
     void check_pairs(const xf_batch &batch) const;
-    Pass inference(const Call &call);
-    // Runs the decoder on the targets. Calls use(b, losses, nlls, count) for each sentence with the loss and the nll of
-    // its tokens.
+    InferenceModel &first() { return *members_[0]; }
+    // Runs the decoder of a model on the targets. Calls use(b, losses, nlls, count) for each sentence with the loss and
+    // the nll of its tokens.
     template <class Use>
-    void run_targets(const xf_batch &batch, float smoothing, const Call &call, Use use);
+    void run_targets(InferenceModel *member, const xf_batch &batch, float smoothing, const Call &call, Use use);
 
-    std::shared_ptr<const Model> model_;
+    const DecodeModels models_;
     Options options_;
     DecodeConfig config_;
-    Stream stream_;
-    Transformer network_;
-    std::unique_ptr<Speculation> speculation_;  // null: no draft
-    std::unique_ptr<Search> search_;
-    PackedBatch packed_;
+    std::vector<std::unique_ptr<InferenceModel>> members_;  // the models except the draft
+    std::unique_ptr<Speculation> speculation_;              // null: no draft
+    std::unique_ptr<DeviceSearch> device_;                  // null: the device or the ensemble does not have one
+    HostSearch host_;                                       // of the sentences that device_ does not support
     // Of the current call; members so that their memory is reused.
     std::vector<int64_t> order_;
-    std::vector<DecodeTask> tasks_;
+    std::vector<DecodeTask> tasks_, device_tasks_, host_tasks_;
+    std::vector<Num> memories_;
     Constraint constraint_;
     std::vector<int32_t> ids_;  // of the sources that begin
     std::vector<int64_t> offsets_;

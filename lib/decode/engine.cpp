@@ -41,27 +41,18 @@ void keep_whole_characters(std::string *text) {
 
 }  // namespace
 
-// A model and the requests that it decodes. The thread that computes uses the decoder and the list.
+// A model, or several that decode together, and the requests that it decodes. The thread that computes uses the decoder
+// and the list.
 struct Engine::Served {
-    Served(std::shared_ptr<const Model> served, std::shared_ptr<const Tokenizer> its_tokenizer, const Options &options)
-        : model(std::move(served)), use(*model), tokenizer(std::move(its_tokenizer)), decoder(model, options) {
+    Served(const DecodeModels &models, std::shared_ptr<const Tokenizer> its_tokenizer, const Options &options)
+        : use(models), tokenizer(std::move(its_tokenizer)), decoder(models, options), hash(models.hash()) {
         active.reserve(options.i64("engine.max_requests"));
-        hash = model->hash();
     }
-    // While a model is in use, it cannot be trained.
-    struct Use {
-        explicit Use(const Model &read) : usage(read.usage()) {
-            XF_CHECK(usage.begin(false), XF_ERROR_BUSY, "the model is being changed by another call");
-        }
-        ~Use() { usage.end(false); }
-        Usage &usage;
-    };
 
-    const std::shared_ptr<const Model> model;
-    const Use use;
+    const ModelsUse use;
     const std::shared_ptr<const Tokenizer> tokenizer;  // may be null
     Decoder decoder;
-    uint64_t hash = 0;
+    const uint64_t hash;
     uint64_t number = 0;  // models of an engine have different numbers
     std::vector<Request *> active;
     int64_t most = INT64_MAX;  // requests that may be active; lower after memory was exhausted
@@ -113,18 +104,18 @@ struct Engine::Request : EngineRequest {
     Request *next = nullptr;  // in the list of events
 };
 
-Engine::Engine(std::shared_ptr<const Model> model, std::shared_ptr<const Tokenizer> tokenizer, const Options &options)
-    : context_(model->context_ptr()),
+Engine::Engine(const DecodeModels &models, std::shared_ptr<const Tokenizer> tokenizer, const Options &options)
+    : context_(models.model->context_ptr()),
       options_(options),
       max_requests_(options.i64("engine.max_requests")),
       max_rows_(options.i64("decode.batch_sentences") * options.i64("decode.beam")),
-      vocab_size_(static_cast<int32_t>(model->config().V)),
+      vocab_size_(static_cast<int32_t>(models.model->config().V)),
       process_(process_id()) {
     served_.reserve(kMaxModels);
     current_.reserve(kMaxModels);
     starting_.reserve(max_requests_);
     tasks_.reserve(max_requests_);
-    set_model(std::move(model), std::move(tokenizer));
+    set_models(models, std::move(tokenizer));
     if (options.boolean("engine.thread")) start();
 }
 
@@ -169,12 +160,13 @@ void Engine::close() noexcept {
     if (thread_.joinable()) thread_.join();
 }
 
-void Engine::set_model(std::shared_ptr<const Model> model, std::shared_ptr<const Tokenizer> tokenizer) {
+void Engine::set_models(const DecodeModels &models, std::shared_ptr<const Tokenizer> tokenizer) {
+    const auto &model = models.model;
     XF_CHECK(model->context_ptr() == context_, XF_ERROR_INVALID_ARGUMENT,
              "the model belongs to another context than the engine");
     XF_CHECK(model->config().V == vocab_size_, XF_ERROR_INVALID_ARGUMENT,
              "the model has %" PRId64 " target tokens, expected %d as before", model->config().V, vocab_size_);
-    auto served = std::make_shared<Served>(std::move(model), std::move(tokenizer), options_);
+    auto served = std::make_shared<Served>(models, std::move(tokenizer), options_);
     std::shared_ptr<Served> unused;  // destroyed without the lock
     const std::lock_guard lock(mutex_);
     if (!stepping_ && !served_.empty() && served_.back()->active.empty()) {
@@ -196,7 +188,7 @@ void Engine::prepare(Request *request, const Served &served) {
         request->constrained = request->config.constrained(request->constraint);
         if (request->is_text) {
             XF_CHECK(served.tokenizer != nullptr, XF_ERROR_STATE, "the model has no tokenizer; submit ids");
-            const ModelConfig &model = served.model->config();
+            const ModelConfig &model = served.decoder.model().config();
             model.languages.check_set(request->config.languages);
             const TokenTemplates templates(model.tokens, model.languages, request->config.languages);
             EncodeScratch scratch;

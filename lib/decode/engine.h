@@ -61,8 +61,8 @@ struct EngineStats {
 
 class Engine {
 public:
-    // options: "decode.", "text.", and "engine.". XF_ERROR_BUSY if a trainer uses the model.
-    Engine(std::shared_ptr<const Model> model, std::shared_ptr<const Tokenizer> tokenizer, const Options &options);
+    // options: "decode.", "text.", and "engine.". XF_ERROR_BUSY if a trainer uses a model.
+    Engine(const DecodeModels &models, std::shared_ptr<const Tokenizer> tokenizer, const Options &options);
     // Waits for the current step.
     ~Engine();
     Engine(const Engine &) = delete;
@@ -77,10 +77,10 @@ public:
     bool next(int64_t timeout_ms, const Call &call, EngineEvent *event);
     // Runs one step on this thread. Returns whether requests are left. XF_ERROR_STATE if the engine has a thread.
     bool step();
-    // Requests that begin later use this model.
-    void set_model(std::shared_ptr<const Model> model, std::shared_ptr<const Tokenizer> tokenizer);
+    // Requests that begin later use these models.
+    void set_models(const DecodeModels &models, std::shared_ptr<const Tokenizer> tokenizer);
     EngineStats stats();
-    // Of the first model, as of all later ones.
+    // Of all models.
     int32_t vocab_size() const { return vocab_size_; }
     // Readable while next() has an event.
     int descriptor() const { return readable_.descriptor(); }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace xf {
 
@@ -23,6 +22,7 @@ void HostSearch::clear() {
     source_tokens_ = 0;
     pool_.clear();
     step_.clear();
+    for (const auto &step : others_) step->clear();
     if (speculation_ != nullptr) speculation_->clear();
 }
 
@@ -49,10 +49,13 @@ void HostSearch::add(const SearchTask &task) {
     if (task.draft >= 0) speculation_->start(task.draft, task);
 }
 
+std::vector<int32_t>::const_iterator HostSearch::find(const SentenceOutcome *outcome) const {
+    return std::find_if(active_.begin(), active_.end(),
+                        [&](int32_t i) { return sentences_[i].task.outcome == outcome; });
+}
+
 Hypothesis HostSearch::common_prefix(const SentenceOutcome *outcome) {
-    const auto found =
-        std::find_if(active_.begin(), active_.end(), [&](int32_t i) { return sentences_[i].task.outcome == outcome; });
-    return sentences_[*found].search.common_prefix();
+    return sentences_[*find(outcome)].search.common_prefix();
 }
 
 // Lists the live hypotheses of all active sentences, and the proposals for them.
@@ -148,6 +151,7 @@ void HostSearch::end(int32_t index) {
     for (const std::vector<int32_t> &cells : sentence.cells)
         if (!cells.empty()) pool_.release(cells.back());
     step_.remove(sentence.task.source);
+    for (const auto &step : others_) step->remove(sentence.task.source);
     if (sentence.task.draft >= 0) speculation_->end(sentence.task.draft);
     source_tokens_ -= sentence.task.source.length;
     vacant_.push_back(index);
@@ -161,7 +165,9 @@ void HostSearch::reserve_cells() {
         most += task.beam.width() * task.limit;
     }
     const int64_t wanted = std::max({pool_.size(), step_.cells() * 3 / 2, first});
-    step_.reserve_cells(std::max(pool_.size(), std::min(wanted, most)), true);
+    const int64_t cells = std::max(pool_.size(), std::min(wanted, most));
+    step_.reserve_cells(cells, true);
+    for (const auto &step : others_) step->reserve_cells(cells, true);
 }
 
 // values and ids: the best continuations of the rows of the sentence, k for each row.
@@ -188,31 +194,41 @@ void HostSearch::advance_with_all_values(Sentence *sentence, float *values) {
     const bool penalizes = task.repetition_penalty != 1 && sentence->steps() >= task.prefix.size();
     chosen_values_.assign(live.size() * count, -INFINITY);
     chosen_ids_.assign(chosen_values_.size(), -1);
-    size_t at = 0;
     for (size_t j = 0; j < live.size(); ++j) {
         const std::span<float> row(values + j * V, V);
         if (penalizes) {
             search.tokens(j, &hypothesis_);
             penalize(row, &hypothesis_, task.repetition_penalty);
         }
-        if (!sampling) {
-            order_.resize(V);
-            std::iota(order_.begin(), order_.end(), 0);
-            std::partial_sort(order_.begin(), order_.begin() + count, order_.end(),
-                              [&](int32_t a, int32_t b) { return row[a] != row[b] ? row[a] > row[b] : a < b; });
-        }
-        for (int64_t c = 0; c < count; ++c, ++at) {
+        const auto ids = std::span(chosen_ids_).subspan(j * count, count);
+        const auto chosen = std::span(chosen_values_).subspan(j * count, count);
+        if (!sampling) best_ids(row, ids);
+        for (int64_t c = 0; c < count; ++c) {
             const SamplePosition position{task.source_hash, static_cast<uint32_t>(count > 1 ? c : live[j].number),
                                           static_cast<uint32_t>(sentence->steps())};
-            const int32_t id = sampling
-                                   ? sampler_.choose(row, task.sampling, uniform_number(task.sampling.seed, position))
-                                   : order_[c];
-            if (id < 0) continue;
-            chosen_ids_[at] = id;
-            chosen_values_[at] = row[id];
+            if (sampling) ids[c] = sampler_.choose(row, task.sampling, uniform_number(task.sampling.seed, position));
+            if (ids[c] >= 0) chosen[c] = row[ids[c]];
         }
     }
     search.advance(chosen_values_.data(), chosen_ids_.data(), count, count);
+}
+
+// Computes values_ and ids_, [rows, k], and if they are used, the values of all tokens.
+void HostSearch::run_steps(int64_t k, bool uses_all_values, const Call &call) {
+    const size_t rows = rows_.tokens.size();
+    values_.resize(rows * k);
+    ids_.resize(values_.size());
+    if (uses_all_values) all_values_.resize(rows * model_.config().V);
+    step_.run(rows_, k, values_.data(), ids_.data(), uses_all_values ? all_values_.data() : nullptr, call);
+    if (others_.empty()) return;
+    // In double precision, so that an ensemble of equal models has the bits of one of them.
+    sums_.assign(all_values_.begin(), all_values_.end());
+    for (const auto &step : others_) {
+        step->run(rows_, k, values_.data(), ids_.data(), all_values_.data(), call);
+        for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += all_values_[i];
+    }
+    const auto count = static_cast<double>(others_.size() + 1);
+    for (size_t i = 0; i < sums_.size(); ++i) all_values_[i] = static_cast<float>(sums_[i] / count);
 }
 
 void HostSearch::step(const Call &call) {
@@ -221,22 +237,19 @@ void HostSearch::step(const Call &call) {
     collect_rows();
     restrict_rows();
     int64_t k = 1;
-    bool uses_all_values = false;
+    bool any_uses_all_values = false;
     for (const int32_t i : active_) {
-        if (sentences_[i].task.uses_all_values())
-            uses_all_values = true;
+        if (uses_all_values(sentences_[i].task))
+            any_uses_all_values = true;
         else
             k = std::max(k, sentences_[i].continuations(V));
     }
     if (pool_.size() > step_.cells()) reserve_cells();
-    values_.resize(rows_.tokens.size() * k);
-    ids_.resize(values_.size());
-    if (uses_all_values) all_values_.resize(rows_.tokens.size() * V);
-    step_.run(rows_, k, values_.data(), ids_.data(), uses_all_values ? all_values_.data() : nullptr, call);
+    run_steps(k, any_uses_all_values, call);
     for (size_t a = 0; a < active_.size(); ++a) {
         Sentence &sentence = sentences_[active_[a]];
         const int64_t row = rows_.sentence_begin[a], at = row * k;
-        if (sentence.task.uses_all_values())
+        if (uses_all_values(sentence.task))
             advance_with_all_values(&sentence, all_values_.data() + row * V);
         else
             advance(&sentence, values_.data() + at, ids_.data() + at, k);

@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "decode/cell_pool.h"
@@ -19,6 +20,16 @@ class HostSearch final : public Search {
 public:
     using Search::Search;
 
+    // Adds a model to an ensemble with the earlier ones: the log-probability of a token is the mean of those of all
+    // models. The arguments must outlive the search. The sources of each task must be added to the step of each model,
+    // in the same order, so that the rows of a source are the same in all of them.
+    void add_model(const Model &model, Stream &stream) {
+        others_.push_back(std::make_unique<DecoderStep>(model, stream));
+    }
+    // The step of a model, in the order in which they were added.
+    DecoderStep &decoder_step(size_t index) { return index == 0 ? step_ : *others_[index - 1]; }
+    using Search::decoder_step;
+
     // Proposes tokens for the tasks that have a number of it; null: none. No sentence may be active.
     void set_speculation(Speculation *speculation) { speculation_ = speculation; }
 
@@ -29,6 +40,8 @@ public:
     void step(const Call &call) override;
     void stop(const SentenceOutcome *outcome) override;
     Hypothesis common_prefix(const SentenceOutcome *outcome) override;
+    // Returns whether the sentence with this outcome is active.
+    bool contains(const SentenceOutcome *outcome) const { return find(outcome) != active_.end(); }
 
 private:
     struct Sentence {
@@ -47,14 +60,21 @@ private:
         int64_t step_of(size_t j) const { return steps() + (proposals.empty() ? 0 : static_cast<int64_t>(j)); }
         int64_t continuations(int64_t V) const;
     };
+    std::vector<int32_t>::const_iterator find(const SentenceOutcome *outcome) const;
     void collect_rows();
     void restrict_rows();
     void reserve_cells();
+    // Returns whether a task needs the log-probabilities of all tokens.
+    bool uses_all_values(const SearchTask &task) const {
+        return !others_.empty() || task.beam.kind == SearchKind::kSamples || task.repetition_penalty != 1;
+    }
+    void run_steps(int64_t k, bool uses_all_values, const Call &call);
     void inherit_cells(Sentence *sentence);
     void advance(Sentence *sentence, const float *values, const int32_t *ids, int64_t k);
     void advance_with_all_values(Sentence *sentence, float *values);
     void end(int32_t index);
 
+    std::vector<std::unique_ptr<DecoderStep>> others_;  // the models of an ensemble, except the first
     Speculation *speculation_ = nullptr;
     std::vector<Sentence> sentences_;
     std::vector<int32_t> active_, vacant_;  // indices of sentences_
@@ -67,7 +87,8 @@ private:
     std::vector<int32_t> ids_;
     // Of sentences that use the values of all tokens: these, and the chosen continuations.
     std::vector<float> all_values_, chosen_values_;
-    std::vector<int32_t> chosen_ids_, order_, hypothesis_;
+    std::vector<double> sums_;  // of the values of all models
+    std::vector<int32_t> chosen_ids_, hypothesis_;
     TokenSampler sampler_;
 };
 

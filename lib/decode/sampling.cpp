@@ -71,6 +71,18 @@ int32_t TokenSampler::choose(std::span<const float> values, const SamplingOption
     return -1;  // no id was allowed
 }
 
+void best_ids(std::span<const float> values, std::span<int32_t> ids) {
+    size_t count = 0;
+    for (int32_t id = 0; id < std::ssize(values); ++id) {
+        if (count == ids.size() ? !(values[id] > values[ids[count - 1]]) : !(values[id] > -INFINITY)) continue;
+        // Insertion into the sorted ids: few values pass the test above.
+        size_t at = count < ids.size() ? count++ : count - 1;
+        for (; at > 0 && values[id] > values[ids[at - 1]]; --at) ids[at] = ids[at - 1];
+        ids[at] = id;
+    }
+    std::fill(ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(), -1);
+}
+
 void penalize(std::span<float> values, std::vector<int32_t> *ids, double penalty) {
     std::sort(ids->begin(), ids->end());
     ids->erase(std::unique(ids->begin(), ids->end()), ids->end());

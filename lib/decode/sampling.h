@@ -54,6 +54,10 @@ private:
     std::vector<double> weights_;  // of all ids
 };
 
+// Writes the ids with the largest values in descending order (ties: the lower id); -1 instead of an id whose value is
+// minus infinity.
+void best_ids(std::span<const float> values, std::span<int32_t> ids);
+
 // Multiplies the log-probabilities of the ids by the penalty, each id once (Keskar et al. 2019, s. 4.1, applied to
 // log-probabilities).
 void penalize(std::span<float> values, std::vector<int32_t> *ids, double penalty);

@@ -46,12 +46,12 @@ private:
 }  // namespace
 
 void Decoder::check_pairs(const xf_batch &batch) const {
-    check_source(batch, model_->config());
-    check_target(batch, model_->config());
+    check_source(batch, model().config());
+    check_target(batch, model().config());
 }
 
 template <class Use>
-void Decoder::run_targets(const xf_batch &batch, float smoothing, const Call &call, Use use) {
+void Decoder::run_targets(InferenceModel *member, const xf_batch &batch, float smoothing, const Call &call, Use use) {
     XF_CHECK(batch.sentences >= 0, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences, expected at least 0",
              static_cast<long long>(batch.sentences));
     if (batch.sentences == 0) return;
@@ -69,19 +69,22 @@ void Decoder::run_targets(const xf_batch &batch, float smoothing, const Call &ca
             if (end > begin && tokens > kTokens) break;
         }
         const std::span<const int64_t> group(order_.data() + begin, end - begin);
-        packed_.load(stream_, model_->config(), batch, group, PackedBatch::Sides::kBoth, config_.beam.start_token);
-        network_.prepare(packed_, PassKind::kInference, true);
-        const Pass pass = inference(call);
-        network_.encode(pass, packed_);
-        network_.decode(pass, packed_);
-        network_.loss(pass, packed_, smoothing, config_.smooth_uniform);
-        losses_.resize(packed_.tgt.rows);
+        PackedBatch &packed = member->packed;
+        Transformer &network = member->network;
+        packed.load(member->stream, member->model->config(), batch, group, PackedBatch::Sides::kBoth,
+                    config_.beam.start_token);
+        network.prepare(packed, PassKind::kInference, true);
+        const Pass pass = member->pass(call);
+        network.encode(pass, packed);
+        network.decode(pass, packed);
+        network.loss(pass, packed, smoothing, config_.smooth_uniform);
+        losses_.resize(packed.tgt.rows);
         nlls_.resize(losses_.size());
-        stream_.download(losses_.data(), network_.token_loss(), losses_.size() * sizeof(float));
-        stream_.download(nlls_.data(), network_.token_nll(), nlls_.size() * sizeof(float));
+        member->stream.download(losses_.data(), network.token_loss(), losses_.size() * sizeof(float));
+        member->stream.download(nlls_.data(), network.token_nll(), nlls_.size() * sizeof(float));
         for (size_t s = 0; s < group.size(); ++s) {
-            const int32_t first = packed_.tgt.host_begin[s];
-            use(group[s], losses_.data() + first, nlls_.data() + first, packed_.tgt.host_length[s]);
+            const int32_t first = packed.tgt.host_begin[s];
+            use(group[s], losses_.data() + first, nlls_.data() + first, packed.tgt.host_length[s]);
         }
         begin = end;
     }
@@ -89,26 +92,31 @@ void Decoder::run_targets(const xf_batch &batch, float smoothing, const Call &ca
 
 void Decoder::score(const xf_batch &batch, double *log_probabilities, const Call &call) {
     std::vector<double> scores(std::max<int64_t>(batch.sentences, 0));
-    run_targets(batch, 0, call, [&](int64_t b, const float *, const float *nll, int64_t count) {
-        scores[b] = -std::accumulate(nll, nll + count, 0.0);
-    });
-    std::copy(scores.begin(), scores.end(), log_probabilities);
+    for (const auto &member : members_)
+        run_targets(member.get(), batch, 0, call, [&](int64_t b, const float *, const float *nll, int64_t count) {
+            scores[b] -= std::accumulate(nll, nll + count, 0.0);
+        });
+    const auto models = static_cast<double>(members_.size());
+    std::transform(scores.begin(), scores.end(), log_probabilities, [&](double sum) { return sum / models; });
 }
 
 void Decoder::evaluate(const xf_batch &batch, EvalStats *stats, const Call &call) {
     // Sums per sentence, then in the order of the batch, so that the result does not depend on the grouping.
     std::vector<double> losses(std::max<int64_t>(batch.sentences, 0)), nlls(losses.size());
     int64_t tokens = 0;
-    const auto add = [&](int64_t b, const float *loss, const float *nll, int64_t count) {
-        losses[b] = std::accumulate(loss, loss + count, 0.0);
-        nlls[b] = std::accumulate(nll, nll + count, 0.0);
-        tokens += count;
-    };
-    run_targets(batch, config_.label_smoothing, call, add);
+    for (const auto &member : members_)
+        run_targets(member.get(), batch, config_.label_smoothing, call,
+                    [&](int64_t b, const float *loss, const float *nll, int64_t count) {
+                        losses[b] += std::accumulate(loss, loss + count, 0.0);
+                        nlls[b] += std::accumulate(nll, nll + count, 0.0);
+                        tokens += count;
+                    });
+    const auto models = static_cast<double>(members_.size());
+    const auto add_mean = [&](double sum, double of_all_models) { return sum + of_all_models / models; };
     stats->sentences += batch.sentences;
-    stats->tgt_tokens += tokens;
-    stats->loss_sum = std::accumulate(losses.begin(), losses.end(), stats->loss_sum);
-    stats->nll_sum = std::accumulate(nlls.begin(), nlls.end(), stats->nll_sum);
+    stats->tgt_tokens += tokens / std::ssize(members_);
+    stats->loss_sum = std::accumulate(losses.begin(), losses.end(), stats->loss_sum, add_mean);
+    stats->nll_sum = std::accumulate(nlls.begin(), nlls.end(), stats->nll_sum, add_mean);
 }
 
 EvalStats Decoder::evaluate(Batcher *batcher, const Call &call) {
@@ -133,7 +141,7 @@ EvalStats Decoder::evaluate(Batcher *batcher, const Call &call) {
 }
 
 AttentionShape Decoder::attention_shape(const xf_batch &pair, int32_t kind, int64_t layer) const {
-    const ModelConfig &c = model_->config();
+    const ModelConfig &c = model().config();
     XF_CHECK(pair.sentences == 1, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences, expected 1",
              static_cast<long long>(pair.sentences));
     XF_CHECK(kind >= 1 && kind <= 3, XF_ERROR_OUT_OF_RANGE, "kind is %d, expected 1 to 3", kind);
@@ -156,27 +164,29 @@ AttentionShape Decoder::attention_shape(const xf_batch &pair, int32_t kind, int6
 }
 
 void Decoder::attention(const xf_batch &pair, int32_t kind, int64_t layer, float *weights, const Call &call) {
-    const ModelConfig &c = model_->config();
+    const ModelConfig &c = model().config();
     const AttentionShape shape = attention_shape(pair, kind, layer);
     const auto which = static_cast<AttentionKind>(kind);
     const int64_t first[] = {0};
-    packed_.load(stream_, c, pair, first, PackedBatch::Sides::kBoth, config_.beam.start_token);
-    network_.prepare(packed_, PassKind::kTraining, true);  // keeps the queries and keys of all layers
-    const Pass pass = inference(call);
-    network_.encode(pass, packed_);
-    network_.decode(pass, packed_);
+    InferenceModel &member = this->first();
+    Transformer &network = member.network;
+    member.packed.load(member.stream, c, pair, first, PackedBatch::Sides::kBoth, config_.beam.start_token);
+    network.prepare(member.packed, PassKind::kTraining, true);  // keeps the queries and keys of all layers
+    const Pass pass = member.pass(call);
+    network.encode(pass, member.packed);
+    network.decode(pass, member.packed);
     const auto read = [&](Num from, int64_t rows, int64_t columns) {
-        return read_fp32(stream_, model_->dtype(), from, rows * columns);
+        return read_fp32(member.stream, model().dtype(), from, rows * columns);
     };
     if (which == AttentionKind::kCross) {
-        const AttentionActivations &acts = network_.activations(Stack::kDecoder).layers[layer].cross;
+        const AttentionActivations &acts = network.activations(Stack::kDecoder).layers[layer].cross;
         const std::vector<float> q = read(acts.qkv, shape.queries, c.q_columns());
         const std::vector<float> kv = read(acts.kv, shape.keys, c.kv_columns());
         return attention_weights(shape, q.data(), c.q_columns(), kv.data(), c.kv_columns(), weights);
     }
     const bool encoder = which == AttentionKind::kEncoder;
     const AttentionActivations &acts =
-        network_.activations(encoder ? Stack::kEncoder : Stack::kDecoder).layers[layer].self;
+        network.activations(encoder ? Stack::kEncoder : Stack::kDecoder).layers[layer].self;
     const std::vector<float> qkv = read(acts.qkv, shape.queries, c.qkv_columns());
     attention_weights(shape, qkv.data(), c.qkv_columns(), qkv.data() + c.q_columns(), c.qkv_columns(), weights);
 }

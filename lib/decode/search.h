@@ -66,8 +66,6 @@ struct SearchTask {
     int64_t draft_tokens = 0;  // the maximum number of proposals per step
     int32_t draft = -1;        // of Speculation::begin(); -1: no proposals
 
-    // Returns whether the search needs the log-probabilities of all tokens.
-    bool uses_all_values() const { return beam.kind == SearchKind::kSamples || repetition_penalty != 1; }
     // Returns whether not all tokens may follow a hypothesis of t tokens.
     bool restricts(int64_t t) const { return t < prefix.size() || constraint != nullptr; }
     // Returns whether the constraint selects the tokens that follow a hypothesis of t tokens.

@@ -42,10 +42,10 @@ double encoder_cost(const Model &model) {
     return static_cast<double>(model.config().encoder_layers) * layer_cost(model, false);
 }
 
-const Model &checked(const Model &model, const Model &draft) {
-    XF_CHECK(&draft.context() == &model.context(), XF_ERROR_INVALID_ARGUMENT,
+std::shared_ptr<const Model> checked(const Model &model, std::shared_ptr<const Model> draft) {
+    XF_CHECK(&draft->context() == &model.context(), XF_ERROR_INVALID_ARGUMENT,
              "the draft belongs to another context than the model");
-    const ModelConfig &a = model.config(), &b = draft.config();
+    const ModelConfig &a = model.config(), &b = draft->config();
     XF_CHECK(a.V == b.V && a.source_V == b.source_V, XF_ERROR_INVALID_ARGUMENT,
              "the draft has %" PRId64 " target and %" PRId64 " source tokens, expected %" PRId64 " and %" PRId64
              " as in the model",
@@ -59,13 +59,11 @@ const Model &checked(const Model &model, const Model &draft) {
 }  // namespace
 
 Speculation::Speculation(const Model &model, std::shared_ptr<const Model> draft, const DraftPolicy *policy)
-    : draft_(std::move(draft)),
-      stream_(checked(model, *draft_).context().device(), draft_->dtype()),
-      network_(*draft_, stream_),
-      step_(*draft_, stream_),
-      policy_(policy != nullptr
-                  ? *policy
-                  : DraftPolicy(step_cost(*draft_) / step_cost(model), encoder_cost(*draft_) / step_cost(model))) {}
+    : draft_(checked(model, std::move(draft))),
+      step_(*draft_.model, draft_.stream),
+      policy_(policy != nullptr ? *policy
+                                : DraftPolicy(step_cost(this->draft()) / step_cost(model),
+                                              encoder_cost(this->draft()) / step_cost(model))) {}
 
 void Speculation::clear() {
     active_.clear();
@@ -80,12 +78,10 @@ std::span<const int32_t> Speculation::begin(const xf_batch &batch, std::span<con
                                             const Call &call) {
     begun_.assign(indices.size(), -1);
     if (indices.empty() || !policy_.begins(active)) return begun_;
-    packed_.load(stream_, draft_->config(), batch, indices, PackedBatch::Sides::kSource, 0);
-    network_.prepare(packed_, PassKind::kInference, false);
-    Pass pass{*draft_, stream_, call};
-    pass.invariant = true;
-    const int64_t row = step_.add_sources(packed_.src, network_.encode(pass, packed_), call);
-    policy_.add_encoder(packed_.src.rows);
+    const Num memory = draft_.encode(batch, indices, call);
+    const PackedSide &source = draft_.packed.src;
+    const int64_t row = step_.add_sources(source, memory, call);
+    policy_.add_encoder(source.rows);
     for (size_t i = 0; i < indices.size(); ++i) {
         if (vacant_.empty()) {
             vacant_.reserve(sentences_.size() + 1);  // so that clear() cannot fail
@@ -95,7 +91,7 @@ std::span<const int32_t> Speculation::begin(const xf_batch &batch, std::span<con
         begun_[i] = vacant_.back();
         active_.push_back(begun_[i]);
         vacant_.pop_back();
-        sentences_[begun_[i]].source = DecoderStep::Source::of(packed_.src, static_cast<int64_t>(i), row);
+        sentences_[begun_[i]].source = DecoderStep::Source::of(source, static_cast<int64_t>(i), row);
     }
     return begun_;
 }
@@ -138,7 +134,7 @@ void Speculation::propose(int64_t active, const Call &call) {
         s.proposals.clear();
         // The model's own token follows the last proposal.
         s.wanted = std::min({k, s.task.draft_tokens, s.task.limit - s.length() - 1,
-                             draft_->config().max_length - std::ssize(s.tokens)});
+                             draft().config().max_length - std::ssize(s.tokens)});
         for (int64_t t = s.length(); t < s.task.prefix.size() && std::ssize(s.proposals) < s.wanted; ++t)
             s.proposals.push_back(s.task.prefix.token(t));
         s.forced = std::ssize(s.proposals);
@@ -159,7 +155,7 @@ void Speculation::propose(int64_t active, const Call &call) {
         rows_.multi_step = rows_.tokens.size() > running_.size();
         if (pool_.size() > step_.cells())
             step_.reserve_cells(std::max({pool_.size(), step_.cells() * 3 / 2, kCells}), true);
-        const int64_t best = std::min(kBest, draft_->config().V - 1);
+        const int64_t best = std::min(kBest, draft().config().V - 1);
         values_.resize(rows_.tokens.size() * best);
         ids_.resize(values_.size());
         step_.run(rows_, best, values_.data(), ids_.data(), call);

@@ -18,8 +18,8 @@
 
 #include "decode/cell_pool.h"
 #include "decode/draft_policy.h"
+#include "decode/inference_model.h"
 #include "decode/search.h"
-#include "nn/transformer.h"
 
 namespace xf {
 
@@ -29,7 +29,7 @@ public:
     // the model. policy: null: the one that follows from the sizes of the models.
     Speculation(const Model &model, std::shared_ptr<const Model> draft, const DraftPolicy *policy = nullptr);
 
-    const Model &draft() const { return *draft_; }
+    const Model &draft() const { return *draft_.model; }
     // The numbers of proposals, and of those that were accepted, since clear().
     int64_t proposed() const { return proposed_; }
     int64_t accepted() const { return accepted_; }
@@ -70,12 +70,9 @@ private:
     };
     void add_rows(Sentence *sentence);
 
-    std::shared_ptr<const Model> draft_;
-    Stream stream_;
-    Transformer network_;
+    InferenceModel draft_;
     DecoderStep step_;
     DraftPolicy policy_;
-    PackedBatch packed_;
     std::vector<Sentence> sentences_;
     std::vector<int32_t> active_, vacant_, begun_, running_;  // indices of sentences_
     CellPool pool_;

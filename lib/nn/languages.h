@@ -34,6 +34,8 @@ public:
     // Throws XF_ERROR_INVALID_ARGUMENT if the model requires a language that is not set.
     void check_set(const LanguageTokens &language) const;
 
+    bool operator==(const Languages &) const = default;
+
     // Returns whether the decoder receives this last token of a target instead of the start symbol.
     bool replaces_start(int32_t token) const;
 
@@ -58,6 +60,7 @@ private:
     struct Language {
         std::string name;
         int32_t token;
+        bool operator==(const Language &) const = default;
     };
     int32_t find(const char *key, std::string_view name) const;
 

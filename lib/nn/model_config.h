@@ -24,6 +24,7 @@ struct SpecialTokens {
     // Throws XF_ERROR_INVALID_ARGUMENT if the options contradict each other. V, source_V: the sizes of the
     // vocabularies.
     static SpecialTokens from(const Options &options, int64_t V, int64_t source_V);
+    bool operator==(const SpecialTokens &) const = default;
 };
 
 // The special tokens around the ids of a text. Decoding and training use the same templates, so that a model receives

@@ -69,7 +69,7 @@ static inline xf_status make_world(struct world *w, const char *device, xf_error
     if (status == XF_OK) status = xf_batcher_create(w->corpus, w->tokenizer, w->config, NULL, &w->batcher, err);
     if (status == XF_OK) status = xf_model_create(w->context, w->tokenizer, w->config, &w->model, err);
     if (status == XF_OK) status = xf_trainer_create(w->model, w->config, &w->trainer, err);
-    if (status == XF_OK) status = xf_decoder_create(w->model, w->config, &w->decoder, err);
+    if (status == XF_OK) status = xf_decoder_create(w->model, NULL, w->config, &w->decoder, err);
     if (status == XF_OK) status = xf_translate(w->decoder, texts, NULL, 2, NULL, NULL, &w->hypotheses, err);
     return status;
 }

@@ -43,7 +43,7 @@ int main(void) {
 
     must(xf_context_create(NULL, NULL, &context, &err));
     must(xf_model_load(context, &source, NULL, NULL, &model, &err));
-    must(xf_decoder_create(model, NULL, &decoder, &err));
+    must(xf_decoder_create(model, NULL, NULL, &decoder, &err));
 
     /* [set] */
     const xf_tokenizer *tokenizer = xf_tokenizer_side(xf_model_tokenizer(model), XF_SIDE_TARGET);

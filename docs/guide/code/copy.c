@@ -23,7 +23,7 @@ static void *translate_thread(void *argument) {
     xf_decoder *decoder = NULL;
     xf_hypotheses *hypotheses = NULL;
     xf_hypothesis best = XF_HYPOTHESIS_INIT;
-    if ((job->status = xf_decoder_create(job->model, NULL, &decoder, &job->err)) == XF_OK &&
+    if ((job->status = xf_decoder_create(job->model, NULL, NULL, &decoder, &job->err)) == XF_OK &&
         (job->status = xf_translate(decoder, &text, NULL, 1, NULL, NULL, &hypotheses, &job->err)) == XF_OK &&
         (job->status = xf_hypotheses_get(hypotheses, 0, 0, &best, &job->err)) == XF_OK)
         snprintf(job->translation, sizeof job->translation, "%s", best.text);

@@ -25,7 +25,7 @@ int main(void) {
     must(xf_config_create(&config, &err));
     must(xf_config_set(config, "decode.beam", "8", &err));
     must(xf_config_set(config, "decode.n_best", "2", &err));
-    must(xf_decoder_create(model, config, &decoder, &err));
+    must(xf_decoder_create(model, NULL, config, &decoder, &err));
     must(xf_translate(decoder, texts, NULL, 3, NULL, NULL, &hypotheses, &err));
     for (size_t i = 0; i < xf_hypotheses_sentence_count(hypotheses); ++i) {
         xf_sentence_info info = XF_SENTENCE_INFO_INIT;

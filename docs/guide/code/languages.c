@@ -77,7 +77,7 @@ int main(void) {
     }
     /* [model] */
 
-    must(xf_decoder_create(model, NULL, &decoder, &err));
+    must(xf_decoder_create(model, NULL, NULL, &decoder, &err));
     must(xf_config_create(&options, &err));
     show(decoder, options, "German", "one two three");
     show(decoder, options, "English", "sechs sechs eins");

@@ -38,7 +38,7 @@ int main(void) {
     must(xf_context_create(config, &host, &context, &err));
     /* [create] */
     must(xf_model_load(context, &source, NULL, NULL, &model, &err));
-    must(xf_decoder_create(model, config, &decoder, &err));
+    must(xf_decoder_create(model, NULL, config, &decoder, &err));
 
     /* [steady] */
     xf_memory_stats memory = XF_MEMORY_STATS_INIT;

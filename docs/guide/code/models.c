@@ -16,7 +16,7 @@ static const char *translate(const xf_model *model, const char *text) {
     xf_decoder *decoder = NULL;
     xf_hypotheses *hypotheses = NULL;
     xf_hypothesis best = XF_HYPOTHESIS_INIT;
-    must(xf_decoder_create(model, NULL, &decoder, &err));
+    must(xf_decoder_create(model, NULL, NULL, &decoder, &err));
     must(xf_translate(decoder, &text, NULL, 1, NULL, NULL, &hypotheses, &err));
     must(xf_hypotheses_get(hypotheses, 0, 0, &best, &err));
     snprintf(result, sizeof result, "%s", best.text);

@@ -67,10 +67,10 @@ int main(void) {
     batch.sentences = 1;
     batch.src_ids = batch.tgt_ids = ids;
     batch.src_offsets = batch.tgt_offsets = offsets;
-    must(xf_decoder_create(original, NULL, &decoder, &err));
+    must(xf_decoder_create(original, NULL, NULL, &decoder, &err));
     must(xf_score(decoder, &batch, NULL, &expected, &err)); /* in a real program: the other toolkit's score */
     xf_decoder_free(decoder);
-    must(xf_decoder_create(model, NULL, &decoder, &err));
+    must(xf_decoder_create(model, NULL, NULL, &decoder, &err));
     must(xf_score(decoder, &batch, NULL, &found, &err));
     printf("log P: %s\n", fabs(found - expected) <= 1e-4 * fabs(expected) ? "agrees" : "differs");
     /* [prove] */

@@ -17,7 +17,7 @@ int main(void) {
     must(xf_config_set(config, "decode.beam", "1", &err)); /* greedy: partial results come with each token */
     must(xf_context_create(NULL, NULL, &context, &err));
     must(xf_model_load(context, &source, NULL, NULL, &model, &err));
-    must(xf_engine_create(model, config, &engine, &err));
+    must(xf_engine_create(model, NULL, config, &engine, &err));
 
     xf_request request = XF_REQUEST_INIT;
     uint64_t ids[3];

@@ -28,7 +28,7 @@ static void *translate_thread(void *argument) {
     xf_decoder *decoder = NULL;
     xf_hypotheses *hypotheses = NULL;
     xf_hypothesis best = XF_HYPOTHESIS_INIT;
-    if ((work->status = xf_decoder_create(work->model, NULL, &decoder, &work->err)) == XF_OK &&
+    if ((work->status = xf_decoder_create(work->model, NULL, NULL, &decoder, &work->err)) == XF_OK &&
         (work->status = xf_translate(decoder, &text, NULL, 1, NULL, NULL, &hypotheses, &work->err)) == XF_OK &&
         (work->status = xf_hypotheses_get(hypotheses, 0, 0, &best, &work->err)) == XF_OK)
         snprintf(work->translation, sizeof work->translation, "%s", best.text);
@@ -100,7 +100,7 @@ int main(void) {
     volatile int32_t cancelled = 0;
     xf_call call = XF_CALL_INIT;
     call.cancelled = &cancelled;
-    must(xf_decoder_create(model, NULL, &decoder, &err));
+    must(xf_decoder_create(model, NULL, NULL, &decoder, &err));
     pthread_create(&canceller, NULL, cancel_thread, (void *)&cancelled);
     xf_status status = xf_translate(decoder, texts, NULL, MANY, NULL, &call, &hypotheses, &err);
     pthread_join(canceller, NULL);

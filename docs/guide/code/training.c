@@ -71,7 +71,7 @@ int main(void) {
     must(xf_config_set(dev_config, "data.shuffle", "false", &err));
     must(xf_corpus_open(context, "dev.tsv", NULL, dev_config, NULL, &dev_corpus, &err));
     must(xf_batcher_create(dev_corpus, tokenizer, dev_config, NULL, &dev, &err));
-    must(xf_decoder_create(model, config, &decoder, &err)); /* reads the model that is being trained */
+    must(xf_decoder_create(model, NULL, config, &decoder, &err)); /* reads the model that is being trained */
     /* [held_out] */
 
     /* [loop] */
@@ -103,7 +103,7 @@ int main(void) {
     /* [average] */
     xf_source sources[LAST] = {XF_SOURCE_PATH("run.0.xf"), XF_SOURCE_PATH("run.1.xf"), XF_SOURCE_PATH("run.2.xf")};
     must(xf_model_average(context, sources, LAST, NULL, &average, &err));
-    must(xf_decoder_create(average, NULL, &decoder, &err));
+    must(xf_decoder_create(average, NULL, NULL, &decoder, &err));
     printf("chrF of the average: %.1f\n", dev_chrf(decoder, dev_corpus));
     /* [average] */
 

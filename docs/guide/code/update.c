@@ -13,7 +13,7 @@ static const char *const targets[] = {"eins zwei", "vier drei", "sechs sechs", "
 static double loss_of(const xf_model *model, xf_batcher *batcher) {
     xf_decoder *decoder = NULL;
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
-    must(xf_decoder_create(model, NULL, &decoder, &err));
+    must(xf_decoder_create(model, NULL, NULL, &decoder, &err));
     must(xf_evaluate(decoder, batcher, NULL, &stats, &err));
     xf_decoder_free(decoder);
     return stats.nll;
@@ -39,7 +39,7 @@ static int update(xf_engine *engine, const xf_model *model, xf_batcher *correcti
     }
     xf_trainer_free(trainer);
     const int good = loss_of(copy, held_out) < loss_of(model, held_out) + 0.1;
-    if (good) must(xf_engine_set_model(engine, copy, &err)); /* active requests keep the old model */
+    if (good) must(xf_engine_set_model(engine, copy, NULL, &err)); /* active requests keep the old model */
     xf_model_free(copy);                                     /* the engine keeps it alive */
     xf_config_free(config);
     return good;
@@ -69,7 +69,7 @@ int main(void) {
     xf_source source = XF_SOURCE_PATH("numerals.xf");
     must(xf_context_create(NULL, NULL, &context, &err));
     must(xf_model_load(context, &source, NULL, NULL, &model, &err));
-    must(xf_engine_create(model, NULL, &engine, &err));
+    must(xf_engine_create(model, NULL, NULL, &engine, &err));
     must(xf_config_create(&config, &err));
     must(xf_config_set(config, "data.batch_tokens", "400", &err));
     must(xf_corpus_from_pairs(context, sources, NULL, targets, NULL, 6, NULL, NULL, &corpora[0], &err));

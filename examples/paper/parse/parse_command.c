@@ -158,7 +158,7 @@ static int parse_lines(struct session *session) {
 static int open_and_parse(struct session *session, const xf_config *config, xf_context *context) {
     xf_error err;
     if (!parser_load(&session->parser, context, session->model)) return EXIT_FAILED;
-    if (xf_decoder_create(session->parser.model, config, &session->decoder, &err) != XF_OK ||
+    if (xf_decoder_create(session->parser.model, NULL, config, &session->decoder, &err) != XF_OK ||
         get_integer(xf_model_config(session->parser.model), "model.max_length", &session->longest, &err) != XF_OK)
         return fail(&err);
     /* A tree has one token per word, two per bracket, and the end token: at least three more than the words. */

@@ -66,7 +66,7 @@ static int evaluate(const struct evaluation *evaluation, const xf_config *config
         pairs_read(&pairs, &parser.labels, false, evaluation->test)) {
         pairs_limit(&pairs, evaluation->sentences);
         if (pairs_encode(&pairs, parser.tokenizer, &err) != XF_OK ||
-            xf_decoder_create(parser.model, config, &decoder, &err) != XF_OK) {
+            xf_decoder_create(parser.model, NULL, config, &decoder, &err) != XF_OK) {
             fail(&err);
         } else {
             const char *beam = "?", *alpha = "?", *extra = "?";

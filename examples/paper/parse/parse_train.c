@@ -47,7 +47,7 @@ static xf_status evaluate(struct parse_run *run, xf_error *err) {
     struct answer *answers = allocate(run->dev_some.count * sizeof *answers);
     xf_status status = xf_config_copy(run->config, &greedy, err);
     if (status == XF_OK) status = xf_config_set_number(greedy, "decode.beam", 1, err);
-    if (status == XF_OK) status = xf_decoder_create(run->parser.model, greedy, &decoder, err);
+    if (status == XF_OK) status = xf_decoder_create(run->parser.model, NULL, greedy, &decoder, err);
     if (status == XF_OK) status = measure_nll(&run->parser, decoder, &run->dev, &row.dev_nll, err);
     if (status == XF_OK) status = measure_parser(&run->parser, decoder, &run->dev_some, true, answers, &score, err);
     if (status == XF_OK) {

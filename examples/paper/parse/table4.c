@@ -35,7 +35,7 @@ static xf_status measure_one(const struct parser *parser, const xf_config *confi
                              xf_error *err) {
     xf_decoder *decoder = NULL;
     struct answer *answers = allocate(pairs->count * sizeof *answers);
-    xf_status status = xf_decoder_create(parser->model, config, &decoder, err);
+    xf_status status = xf_decoder_create(parser->model, NULL, config, &decoder, err);
     if (status == XF_OK) status = measure_parser(parser, decoder, pairs, constrained, answers, score, err);
     if (status == XF_OK) {
         printf("%s\n", constrained ? "test set, constrained to well-formed trees" : "test set, unconstrained");

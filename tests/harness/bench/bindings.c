@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
     CHECK(xf_config_set_number, config, "context.threads", 1);
     CHECK(xf_context_create, config, NULL, &context);
     CHECK(load_model, context, argv[1], &model);
-    CHECK(xf_decoder_create, model, NULL, &decoder);
+    CHECK(xf_decoder_create, model, NULL, NULL, &decoder);
 
     size_t count;
     char **texts = read_lines(argv[2], &count);

@@ -154,7 +154,7 @@ static void count(args a, int training, int32_t workers) {
         fprintf(stderr, "cut for %d: loss %.9g\n", workers, stats.loss); /* must not depend on it */
     } else {
         OWNED(decoder) *decoder = NULL;
-        CHECK(xf_decoder_create, model, config, &decoder);
+        CHECK(xf_decoder_create, model, NULL, config, &decoder);
         for (int64_t round = 0; round < rounds; ++round) {
             OWNED(hypotheses) *hypotheses = NULL;
             round == 0 ? count_start(workers) : count_again();

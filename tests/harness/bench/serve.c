@@ -75,7 +75,7 @@ static load make_load(args a, int64_t vocab) {
 
 static double run_engine(const xf_model *model, const xf_config *config, load *l) {
     xf_engine *engine = NULL;
-    CHECK(xf_engine_create, model, config, &engine);
+    CHECK(xf_engine_create, model, NULL, config, &engine);
     const double began = seconds();
     for (int64_t sent = 0, ended = 0; ended < l->count;) {
         const double now = seconds() - began;
@@ -107,7 +107,7 @@ static double run_engine(const xf_model *model, const xf_config *config, load *l
 static double run_static(const xf_model *model, const xf_config *config, load *l) {
     xf_decoder *decoder = NULL;
     int64_t most = 0;
-    CHECK(xf_decoder_create, model, config, &decoder);
+    CHECK(xf_decoder_create, model, NULL, config, &decoder);
     const double began = seconds();
     CHECK(get_integer, config, "decode.batch_sentences", &most);
     int64_t offsets[1025] = {0};

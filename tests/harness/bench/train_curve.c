@@ -21,7 +21,7 @@ static void print_dev(xf_context *context, const xf_config *config, const xf_mod
                       int64_t step, double time) {
     OWNED(decoder) *decoder = NULL;
     xf_eval_stats sum = XF_EVAL_STATS_INIT;
-    CHECK(xf_decoder_create, model, config, &decoder);
+    CHECK(xf_decoder_create, model, NULL, config, &decoder);
     for (int64_t i = 0; i < dev->count; ++i) {
         xf_eval_stats stats = XF_EVAL_STATS_INIT;
         CHECK(evaluate_pairs, decoder, context, &dev->batches[i], &stats);

@@ -141,7 +141,7 @@ static void decode(args a) {
     OWNED(decoder) *decoder = NULL;
     const xf_source source = source_path(arg_text(a, "model", NULL));
     CHECK(xf_model_load, context, &source, config, NULL, &model);
-    CHECK(xf_decoder_create, model, config, &decoder);
+    CHECK(xf_decoder_create, model, NULL, config, &decoder);
     const batch_list sources = read_batches(arg_text(a, "sources", NULL));
     const int64_t warmup = arg_number(a, "warmup", 1), passes = arg_number(a, "passes", 3);
     const char *path = arg_text(a, "answers", "");

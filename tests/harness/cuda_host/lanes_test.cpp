@@ -163,7 +163,7 @@ XF_TEST(admission_records_no_shape_twice) {
     const auto model = make_reverser(open_device({"cuda", "auto", true}, 1));
     std::vector<Request> requests = random_requests(34, 24);
     for (Request &request : requests) request.constraint = nullptr;
-    xf::Engine engine(model, nullptr,
+    xf::Engine engine({model}, nullptr,
                       options_of({{"engine.thread", "false"}, {"decode.batch_sentences", "6"}, {"decode.beam", "4"}}));
     for (int round = 0; round < 4; ++round) {
         const Cost before;
@@ -216,7 +216,7 @@ XF_TEST(no_request_is_lost_without_device_memory) {
     for (const Request &request : requests) expected.push_back(request.alone(model));
     int64_t restarts = 0;
     for (int64_t failing = 1;; ++failing) {
-        xf::Engine engine(model, nullptr, options_of({{"engine.thread", "false"}, {"decode.batch_sentences", "4"}}));
+        xf::Engine engine({model}, nullptr, options_of({{"engine.thread", "false"}, {"decode.batch_sentences", "4"}}));
         set("malloc_fail_after", failing);
         const auto submit = [&](size_t i) {
             xf::EngineRequest own;

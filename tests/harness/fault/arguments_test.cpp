@@ -46,7 +46,7 @@ xf_status make_all(xf_hostile::Handles &made, const xf_config *config, const xf_
     next([&] { return xf_batcher_create(made.corpus, made.tokenizer, config, nullptr, &made.batcher, error); });
     next([&] { return xf_model_create(made.context, made.tokenizer, config, &made.model, error); });
     next([&] { return xf_trainer_create(made.model, config, &made.trainer, error); });
-    next([&] { return xf_decoder_create(made.model, config, &made.decoder, error); });
+    next([&] { return xf_decoder_create(made.model, nullptr, config, &made.decoder, error); });
     next([&] { return xf_train_next(made.trainer, made.batcher, nullptr, nullptr, error); });
     const xf_call call = short_call();
     next([&] { return xf_translate(made.decoder, texts, nullptr, 2, nullptr, &call, &made.hypotheses, error); });

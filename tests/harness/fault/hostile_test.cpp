@@ -399,7 +399,7 @@ XF_TEST(unusual_but_valid_files) {
         const char *texts[] = {"one two"};
         if (resume_trainer(w.context, w.path.c_str(), nullptr, &trainer, &w.error) != XF_OK)
             return xf_test::record(__FILE__, __LINE__, xf::format("%s: %s", what, w.error.message));
-        CHECK_EQ(xf_decoder_create(xf_trainer_model(trainer), nullptr, &decoder, &w.error), XF_OK);
+        CHECK_EQ(xf_decoder_create(xf_trainer_model(trainer), nullptr, nullptr, &decoder, &w.error), XF_OK);
         CHECK_EQ(xf_translate(decoder, texts, nullptr, 1, nullptr, nullptr, &found, &w.error), XF_OK);
         CHECK_EQ(xf_hypotheses_sentence_count(found), 1u);
         CHECK_EQ(w.step(trainer), expected_step);

@@ -95,7 +95,7 @@ bool bench_open(struct bench *b, const struct place *place) {
     ACCEPTED(xf_model_set_metadata(b->model, "origin", "a bench, to be broken", err));
     ACCEPTED(xf_trainer_create(b->model, b->config, &b->trainer, err));
     ACCEPTED(xf_train_next(b->trainer, b->batcher, NULL, NULL, err));
-    ACCEPTED(xf_decoder_create(b->model, b->config, &b->decoder, err));
+    ACCEPTED(xf_decoder_create(b->model, NULL, b->config, &b->decoder, err));
     b->batch = own_batch(next_batch(b->batcher));
     write_files(b);
     b->model_bytes = (char *)file_bytes(MODEL_FILE, &b->model_size);

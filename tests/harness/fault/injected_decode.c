@@ -10,7 +10,7 @@ static const char *const texts[] = {"one two three four one two three", "", "two
 static xf_status act_translate(struct bench *b, digest *d, xf_error *error) {
     OWNED(decoder) *decoder = NULL;
     OWNED(hypotheses) *answers = NULL;
-    TRY(xf_decoder_create(b->model, b->config, &decoder, error));
+    TRY(xf_decoder_create(b->model, NULL, b->config, &decoder, error));
     TRY(xf_translate(decoder, texts, NULL, 4, NULL, NULL, &answers, error));
     add_answers(d, answers);
     return XF_OK;
@@ -49,7 +49,7 @@ static xf_status decode(struct bench *b, const char *beam, digest *d, xf_error *
     OWNED(config) *config = bench_config(b->place);
     set(config, "decode.beam", beam);
     set(config, "decode.n_best", "1");
-    TRY(xf_decoder_create(b->model, config, &decoder, error));
+    TRY(xf_decoder_create(b->model, NULL, config, &decoder, error));
     TRY(xf_decode(decoder, &b->batch, NULL, NULL, &answers, error));
     add_answers(d, answers);
     return XF_OK;
@@ -61,7 +61,7 @@ static xf_status act_score(struct bench *b, digest *d, xf_error *error) {
     OWNED(decoder) *decoder = NULL;
     double scores[64];
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
-    TRY(xf_decoder_create(b->model, b->config, &decoder, error));
+    TRY(xf_decoder_create(b->model, NULL, b->config, &decoder, error));
     TRY(xf_score(decoder, &b->batch, NULL, scores, error));
     add_bytes(d, scores, (size_t)b->batch.sentences * sizeof *scores);
     TRY(xf_evaluate(decoder, b->batcher, NULL, &stats, error));

@@ -58,7 +58,7 @@ static xf_status act_first_use(struct bench *b, digest *d, xf_error *error) {
     TRY(xf_context_create(b->config, NULL, &context, error));
     DO(fault_spare("libxformer_cuda.so"));
     TRY(load_model(context, MODEL_FILE, &model, error));
-    TRY(xf_decoder_create(model, b->config, &decoder, error));
+    TRY(xf_decoder_create(model, NULL, b->config, &decoder, error));
     TRY(xf_translate(decoder, texts, NULL, 1, NULL, NULL, &answers, error));
     add_answers(d, answers);
     const char *const device = device_of(context);

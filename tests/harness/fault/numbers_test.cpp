@@ -149,7 +149,7 @@ struct World : xf_hostile::Handles {
         OWNED(decoder) *asked = nullptr;
         OWNED(hypotheses) *found = nullptr;
         const char *texts[] = {"one"};
-        xf_status status = xf_decoder_create(from, nullptr, &asked, &error);
+        xf_status status = xf_decoder_create(from, nullptr, nullptr, &asked, &error);
         check("xf_decoder_create", status);
         if (status == XF_OK)
             check("xf_translate", xf_translate(asked, texts, nullptr, 1, nullptr, nullptr, &found, &error));

@@ -127,7 +127,7 @@ void live(const char *device) {
         CHECK_EQ(save_trainer(w.trainer, w.batcher, w.path.c_str(), &w.error), XF_OK);
         CHECK_EQ(resume_trainer(w.context, w.path.c_str(), nullptr, &resumed, &w.error), XF_OK);
         CHECK_EQ(w.read_model(), XF_OK);
-        CHECK_EQ(xf_decoder_create(xf_trainer_model(resumed), w.config, &w.decoder, &w.error), XF_OK);
+        CHECK_EQ(xf_decoder_create(xf_trainer_model(resumed), nullptr, w.config, &w.decoder, &w.error), XF_OK);
         const char *texts[] = {"one two", "two"};
         CHECK_EQ(xf_translate(w.decoder, texts, nullptr, 2, nullptr, nullptr, &w.hypotheses, &w.error), XF_OK);
         CHECK_EQ(xf_hypotheses_sentence_count(w.hypotheses), 2u);

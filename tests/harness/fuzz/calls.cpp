@@ -188,7 +188,7 @@ xf_status Call::make(uint8_t what) {
         }
         case 10: {
             const auto *const model = pick<xf_model>(w_.models);
-            KEEP(decoders, xf_decoder_create, model, config_or_null());
+            KEEP(decoders, xf_decoder_create, model, nullptr, config_or_null());
         }
         default:
             KEEP(models, xf_trainer_copy_average, pick<xf_trainer>(w_.trainers), nullptr);
@@ -372,7 +372,7 @@ void begin(World *world) {
     good =
         good && JUDGED(xf_model_create, base().context, base().tokenizer, config, model) == XF_OK &&
         JUDGED(xf_trainer_create, *model, config, world->trainers[0].out()) == XF_OK &&
-        JUDGED(xf_decoder_create, *model, config, world->decoders[0].out()) == XF_OK &&
+        JUDGED(xf_decoder_create, *model, nullptr, config, world->decoders[0].out()) == XF_OK &&
         JUDGED(xf_batcher_create, base().corpus, base().tokenizer, config, nullptr, world->batchers[0].out()) == XF_OK;
     if (!good) fuzz::defect("no world: %s", fuzz::judge.message());
 }

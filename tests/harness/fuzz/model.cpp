@@ -50,7 +50,7 @@ void decode(const World &world, const xf_model *model) {
     int64_t vocab_size = 0;
     if (JUDGED(get_integer, xf_model_config(model), "model.vocab_size", &vocab_size)) return;
     fuzz::Decoder decoder;
-    if (JUDGED(xf_decoder_create, model, world.config, decoder.out())) return;
+    if (JUDGED(xf_decoder_create, model, nullptr, world.config, decoder.out())) return;
     xf_batch batch = fuzz::kBatch;
     batch.tgt_ids = nullptr, batch.tgt_offsets = nullptr;
     fuzz::Hypotheses answers;

@@ -46,7 +46,7 @@ void make(const World &world, const xf_config *config) {
     fuzz::Trainer trainer;
     fuzz::Decoder decoder;
     JUDGED(xf_trainer_create, model, config, trainer.out());
-    JUDGED(xf_decoder_create, model, config, decoder.out());
+    JUDGED(xf_decoder_create, model, nullptr, config, decoder.out());
     size_t size = 0;
     JUDGED(save_model_memory, model, config, nullptr, 0, &size);
 }

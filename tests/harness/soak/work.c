@@ -207,8 +207,8 @@ uint64_t cycle(struct lasting *lasting, int threads) {
     MUST(save_model(loaded, eight, best, &err));
     CHECK(fnv_add_file(&sum, best));
     MUST(load_model(context, best, &narrow, &err));
-    MUST(xf_decoder_create(loaded, config, &decoder, &err));
-    MUST(xf_decoder_create(narrow, config, &other, &err));
+    MUST(xf_decoder_create(loaded, NULL, config, &decoder, &err));
+    MUST(xf_decoder_create(narrow, NULL, config, &other, &err));
     decode(lasting, decoder, "4", &sum);
     decode(lasting, decoder, "1", &sum);
     decode(lasting, other, "2", &sum);
@@ -258,7 +258,7 @@ struct lasting *lasting_create(const char *device, const char *folder) {
     xf_model_free(lasting->model);
     lasting->model = NULL;
     MUST(load_model(context, lasting->model_path, &lasting->model, &err));
-    MUST(xf_decoder_create(lasting->model, config, &lasting->decoder, &err));
+    MUST(xf_decoder_create(lasting->model, NULL, config, &lasting->decoder, &err));
     CHECK(pthread_create(&lasting->canceller, NULL, cancel, lasting) == 0);
     return lasting;
 }

@@ -57,7 +57,7 @@ void work(const char *device, const char *path, uint64_t *results, void (*betwee
     MUST(resume_trainer(context, path, NULL, &resumed, &err));
     between();
     MUST(load_model(context, path, &loaded, &err));
-    MUST(xf_decoder_create(loaded, config, &decoder, &err));
+    MUST(xf_decoder_create(loaded, NULL, config, &decoder, &err));
     for (int i = 0; i < 4; ++i) MUST(decode_hash(decoder, i, 1 + i % 4, &results[1 + i], &err));
     MUST(save_model(loaded, NULL, path, &err));
     results[5] = hash_file(path);

@@ -100,7 +100,7 @@ static int child(int what, uint64_t expected) {
             OWNED(config) *config = small_config(device, "1");
             OWNED(decoder) *decoder = NULL;
             OWNED(trainer) *trainer = trainer_on(context, device);
-            WANT(xf_decoder_create(own, config, &decoder, &err) == XF_OK);
+            WANT(xf_decoder_create(own, NULL, config, &decoder, &err) == XF_OK);
             WANT(decode_hash(decoder, 3, 4, &sum, &err) == XF_OK);
             WANT(sum == expected);
             WANT(xf_train_step(trainer, &batch, 1, NULL, NULL, &err) == XF_OK);
@@ -178,8 +178,8 @@ static void storm_on(const char *name, xf_context *context) {
     parent.model = model_on(context, name);
     parent.trainer = trainer_on(context, name);
     parent.saved = trainer_on(context, name);
-    MUST(xf_decoder_create(parent.model, config, &parent.decoder, &err));
-    MUST(xf_decoder_create(parent.model, config, &parent.idle, &err));
+    MUST(xf_decoder_create(parent.model, NULL, config, &parent.decoder, &err));
+    MUST(xf_decoder_create(parent.model, NULL, config, &parent.idle, &err));
     MUST(decode_hash(parent.idle, 3, 4, &expected, &err));
     atomic_store(&stop, 0);
     atomic_store(&calls, 0);

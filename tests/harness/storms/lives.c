@@ -166,7 +166,7 @@ static void live(uint32_t *seed) {
     OWNED(config) *config = small_config(storm.device, "1");
     OWNED(model) *model = model_on(context, storm.device);
     OWNED(decoder) *decoder = NULL;
-    MUST(xf_decoder_create(model, config, &decoder, &err));
+    MUST(xf_decoder_create(model, NULL, config, &decoder, &err));
     if (own) xf_context_free(context); /* its children hold it */
     if (chance(seed) % 2 == 0) {
         xf_model_free(model);
@@ -205,7 +205,7 @@ static void learn(void) {
     OWNED(config) *config = small_config(storm.device, "1");
     OWNED(model) *model = model_on(storm.shared, storm.device);
     OWNED(trainer) *trainer = trainer_on(storm.shared, storm.device);
-    MUST(xf_decoder_create(model, config, &decoder, &err));
+    MUST(xf_decoder_create(model, NULL, config, &decoder, &err));
     MUST(xf_decode(decoder, &batch, NULL, NULL, &answers, &err));
     storm.decoded = XF_TEST_FNV_INIT;
     hash_answers(answers, &storm.decoded);

@@ -48,7 +48,7 @@ static void *use(void *arg) {
             xf_decoder_free(decoder);
             decoder = NULL;
         }
-        if (decoder == NULL) MUST(xf_decoder_create(storm.model, config, &decoder, &err));
+        if (decoder == NULL) MUST(xf_decoder_create(storm.model, NULL, config, &decoder, &err));
         uint64_t sum = 0, expected = storm.serial[number][beam];
         if (call % 64 == 63) {
             sum = hash_saved(storm.model);
@@ -69,7 +69,7 @@ static void storm_on(const char *device, xf_context *context) {
     OWNED(model) *model = model_on(context, device);
     OWNED(config) *config = small_config(device, "1");
     OWNED(decoder) *decoder = NULL;
-    MUST(xf_decoder_create(model, config, &decoder, &err));
+    MUST(xf_decoder_create(model, NULL, config, &decoder, &err));
     storm.device = device;
     storm.model = model;
     for (int number = 0; number < BATCHES; ++number)

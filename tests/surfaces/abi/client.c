@@ -416,7 +416,7 @@ int main(int argc, char **argv) {
     IS(position.epoch == 0 && position.batch == 1 && xf_trainer_step_count(resumed) == 30);
     DO(xf_batcher_next(batcher, NULL, &batch, &err));
 
-    DO(xf_decoder_create(loaded, config, &decoder, &err));
+    DO(xf_decoder_create(loaded, NULL, config, &decoder, &err));
     use_decoder(decoder, batcher, &batch);
     xf_context_cancel(context); /* nothing runs, so it has no effect */
     DO(xf_decode(decoder, &batch, NULL, NULL, &answers, &err));

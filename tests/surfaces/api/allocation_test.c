@@ -111,7 +111,7 @@ TEST(answers) {
         OWNED_CONTEXT *context = context_on(cpu_devices[d]);
         OWNED_CONFIG *config = small_config(cpu_devices[d]);
         MAKE(model, model, xf_model_create(context, world.tokenizer, config, &model, err));
-        MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
+        MAKE(decoder, decoder, xf_decoder_create(model, NULL, config, &decoder, err));
         const char *texts[] = {"one two three", "three one", "two", "one one two \xEF\xAC\x81"};
         for (int i = 0; i < 4; ++i) {
             const size_t count = i % 2 == 0 ? 4 : 2;

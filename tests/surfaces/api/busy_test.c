@@ -41,7 +41,7 @@ static void check_taken(void) {
     ACCEPTED(xf_model_read_tensor(world.model, 0, values, first_size, err));
     ACCEPTED(save_model(world.model, NULL, scratch_path("model"), err));
     ACCEPTED(save_trainer(world.trainer, NULL, scratch_path("checkpoint"), err));
-    ACCEPTED(xf_decoder_create(world.model, world.config, &other, err));
+    ACCEPTED(xf_decoder_create(world.model, NULL, world.config, &other, err));
     ACCEPTED(xf_decode(other, &batch, NULL, NULL, &answers, err));
     xf_decoder_free(other);
     ACCEPTED(xf_trainer_create(world.model, world.config, &trainer, err));

@@ -302,7 +302,7 @@ TEST(one_of_two) {
     atomic_int inside = 0;
     for (int i = 0; i < 2; ++i) {
         sides[i] = (struct side){NULL, &batch, XF_OK, &inside, 0, 0, 0};
-        ACCEPTED(xf_decoder_create(world.model, world.config, &sides[i].decoder, err));
+        ACCEPTED(xf_decoder_create(world.model, NULL, world.config, &sides[i].decoder, err));
         assert_int_equal(pthread_create(&threads[i], NULL, decode_side, &sides[i]), 0);
     }
     while (atomic_load(&inside) < 2) usleep(1000);
@@ -330,7 +330,7 @@ static struct bench open_bench(const char *device) {
     ACCEPTED(xf_context_create(b.config, NULL, &b.context, err));
     ACCEPTED(xf_model_create(b.context, NULL, b.config, &b.model, err));
     ACCEPTED(xf_trainer_create(b.model, b.config, &b.trainer, err));
-    ACCEPTED(xf_decoder_create(b.model, b.config, &b.decoder, err));
+    ACCEPTED(xf_decoder_create(b.model, NULL, b.config, &b.decoder, err));
     return b;
 }
 

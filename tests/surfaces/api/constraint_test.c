@@ -39,7 +39,7 @@ static int32_t only_a(void *user, const xf_constraint_step *step) {
 TEST(constraint) {
     xf_hypotheses *found = NULL;
     struct seen seen = {0, 0, {0, 0, 0}, 0, vocab_size_of(world.tokenizer)};
-    MAKE(decoder, decoder, xf_decoder_create(world.model, world.config, &decoder, err));
+    MAKE(decoder, decoder, xf_decoder_create(world.model, NULL, world.config, &decoder, err));
     xf_decode_params params = XF_DECODE_PARAMS_INIT;
     const xf_constraint constraint = {sizeof constraint, only_a, &seen};
     params.constraint = &constraint;
@@ -121,7 +121,7 @@ static int32_t cancel_at_the_third(void *user, const xf_constraint_step *step) {
 TEST(cancel) {
     OWNED_HYPOTHESES *found = SENTINEL;
     xf_error why;
-    MAKE(decoder, decoder, xf_decoder_create(world.model, world.config, &decoder, err));
+    MAKE(decoder, decoder, xf_decoder_create(world.model, NULL, world.config, &decoder, err));
     for (int by_flag = 0; by_flag < 2; ++by_flag) {
         struct canceller canceller = {0, 0, by_flag};
         const xf_constraint constraint = {sizeof constraint, cancel_at_the_third, &canceller};

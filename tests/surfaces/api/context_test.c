@@ -234,7 +234,7 @@ TEST(executor) {
             check_thread_count(before + (way < 0 ? 3 : 0));
             MAKE(model, model, xf_model_create(context, NULL, config, &model, err));
             MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
-            MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
+            MAKE(decoder, decoder, xf_decoder_create(model, NULL, config, &decoder, err));
             enum { B = 12 };
             const xf_batch batch = make_batch(B, 12, 500);
             xf_step_stats stats = XF_STEP_STATS_INIT;

@@ -117,7 +117,7 @@ static xf_decoder *decoder_with(const xf_model *model, const char *beam, const c
     set(config, "decode.beam", beam);
     set(config, "decode.n_best", n_best);
     set(config, "decode.max_extra_tokens", extra);
-    ACCEPTED(xf_decoder_create(model, config, &decoder, err));
+    ACCEPTED(xf_decoder_create(model, NULL, config, &decoder, err));
     return decoder;
 }
 
@@ -209,7 +209,7 @@ TEST(bad_texts) {
 /* A decoder whose first texts have nothing to translate in them. */
 TEST(no_words) {
     const char *texts[] = {"", " \n", NULL};
-    MAKE(decoder, decoder, xf_decoder_create(world.model, world.config, &decoder, err));
+    MAKE(decoder, decoder, xf_decoder_create(world.model, NULL, world.config, &decoder, err));
     MAKE(hypotheses, found, xf_translate(decoder, texts, NULL, 3, NULL, NULL, &found, err));
     for (size_t i = 0; i < 2; ++i) {
         const xf_hypothesis h = get_hypothesis(found, i, 0);
@@ -265,7 +265,7 @@ TEST(params) {
     found = SENTINEL;
     set(config, "decode.n_best", "1024");
     xf_decoder *decoder = SENTINEL;
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, decoder, xf_decoder_create(world.model, config, &decoder, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, decoder, xf_decoder_create(world.model, NULL, config, &decoder, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &two_pairs, &p, NULL, &found, err));
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         p.config = wrong_handle(i);
@@ -311,14 +311,14 @@ TEST(smoothing) {
         xf_eval_stats stats = XF_EVAL_STATS_INIT;
         set(config, "train.label_smoothing", "0.3");
         set(config, "train.label_smoothing_kind", kinds[i]);
-        ACCEPTED(xf_decoder_create(world.model, config, &decoder, err));
+        ACCEPTED(xf_decoder_create(world.model, NULL, config, &decoder, err));
         ACCEPTED(evaluate_pairs(decoder, world.context, &two_pairs, &stats, err));
         nll[i] = stats.nll;
         const double spread = (stats.loss - (1 - s) * stats.nll) / s;
         all[i] = i == 0 ? spread * (V - 1) + stats.nll : spread * V;
         xf_decoder_free(decoder);
         set(config, "train.label_smoothing", "0");
-        ACCEPTED(xf_decoder_create(world.model, config, &decoder, err));
+        ACCEPTED(xf_decoder_create(world.model, NULL, config, &decoder, err));
         ACCEPTED(evaluate_pairs(decoder, world.context, &two_pairs, &stats, err));
         assert_true(stats.loss == stats.nll && stats.nll == nll[i]);
         xf_decoder_free(decoder);

@@ -21,7 +21,7 @@ static xf_engine *stepped(const char *key, const char *value) {
     set(config, "engine.thread", "false");
     if (key != NULL) set(config, key, value);
     xf_engine *engine = NULL;
-    ACCEPTED(xf_engine_create(world.model, config, &engine, err));
+    ACCEPTED(xf_engine_create(world.model, NULL, config, &engine, err));
     return engine;
 }
 
@@ -97,7 +97,7 @@ TEST(refusals) {
     /* A model of another context, and one that is being trained. */
     OWNED_CONTEXT *context = context_on("cpu:ref");
     MAKE(model, foreign, xf_model_copy(world.model, context, NULL, NULL, &foreign, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, id, xf_engine_set_model(engine, foreign, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, id, xf_engine_set_model(engine, foreign, NULL, err));
     REFUSED(XF_ERROR_BUSY, nothing, xf_train_step(world.trainer, &two_pairs, 1, NULL, NULL, err));
 }
 
@@ -107,8 +107,8 @@ TEST(results_are_those_of_the_decoder) {
         OWNED_CONFIG *config = small_config(cpu_devices[d]);
         MAKE(context, context, xf_context_create(config, NULL, &context, err));
         MAKE(model, model, xf_model_copy(world.model, context, NULL, NULL, &model, err));
-        MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
-        MAKE(engine, engine, xf_engine_create(model, config, &engine, err));
+        MAKE(decoder, decoder, xf_decoder_create(model, NULL, config, &decoder, err));
+        MAKE(engine, engine, xf_engine_create(model, NULL, config, &engine, err));
         for (int beam = 1; beam <= 3; beam += 2) {
             OWNED_CONFIG *options = NULL;
             ACCEPTED(xf_config_create(&options, err));
@@ -174,7 +174,7 @@ TEST(partial_results_are_never_taken_back) {
         set(config, "engine.thread", "false");
         set(config, "decode.min_tokens", "6");
         set(config, "decode.beam", beam == 1 ? "1" : "4");
-        MAKE(engine, engine, xf_engine_create(world.model, config, &engine, err));
+        MAKE(engine, engine, xf_engine_create(world.model, NULL, config, &engine, err));
         int partial = 0;
         for (size_t i = 0; i < TEXTS; ++i) {
             xf_request request = text_request(texts[i]);
@@ -269,7 +269,7 @@ TEST(requests_end_early) {
 
 TEST(waiting_for_events) {
     OWNED_CONFIG *config = small_config("cpu:ref");
-    MAKE(engine, engine, xf_engine_create(world.model, config, &engine, err));
+    MAKE(engine, engine, xf_engine_create(world.model, NULL, config, &engine, err));
     xf_event event = XF_EVENT_INIT;
     assert_int_equal(xf_engine_next(engine, 0, NULL, &event, NULL), XF_DONE);
     assert_int_equal(xf_engine_next(engine, 3, NULL, &event, NULL), XF_DONE);
@@ -315,7 +315,7 @@ TEST(a_new_model_decodes_the_requests_that_begin_later) {
     const xf_request request = text_request("one two three four");
     submit(engine, &request);
     ACCEPTED(xf_engine_step(engine, err));
-    ACCEPTED(xf_engine_set_model(engine, other, err));
+    ACCEPTED(xf_engine_set_model(engine, other, NULL, err));
     ACCEPTED(xf_engine_get_info(engine, &after, err));
     assert_int_equal(after.model_count, 2);
     assert_true(after.model_hash != before.model_hash);
@@ -330,7 +330,7 @@ TEST(a_new_model_decodes_the_requests_that_begin_later) {
     assert_int_equal(hashes[0], before.model_hash);
     assert_int_equal(hashes[1], after.model_hash);
     /* The world's model can be trained again, and a copy has its hash. */
-    ACCEPTED(xf_engine_set_model(engine, copy, err));
+    ACCEPTED(xf_engine_set_model(engine, copy, NULL, err));
     ACCEPTED(xf_engine_get_info(engine, &after, err));
     assert_int_equal(after.model_hash, before.model_hash);
     ACCEPTED(xf_train_step(world.trainer, &two_pairs, 1, NULL, NULL, err));
@@ -349,7 +349,7 @@ static int succeed_within(int64_t bytes, int64_t *restarts) {
     set(config, "engine.thread", "false");
     MAKE(context, context, xf_context_create(config, NULL, &context, err));
     MAKE(model, own, xf_model_copy(world.model, context, NULL, NULL, &own, err));
-    MAKE(engine, engine, xf_engine_create(own, config, &engine, err));
+    MAKE(engine, engine, xf_engine_create(own, NULL, config, &engine, err));
     enum { COUNT = 24 };
     for (int i = 0; i < COUNT; ++i) {
         const xf_request request = text_request(texts[i % 4]);
@@ -383,7 +383,7 @@ TEST(a_memory_budget_limits_the_number_of_active_requests) {
 
 TEST(a_forked_child_can_only_free_the_engine) {
     OWNED_CONFIG *config = small_config("cpu:ref");
-    MAKE(engine, engine, xf_engine_create(world.model, config, &engine, err));
+    MAKE(engine, engine, xf_engine_create(world.model, NULL, config, &engine, err));
     const xf_request request = text_request("one");
     submit(engine, &request);
     const pid_t child = fork();

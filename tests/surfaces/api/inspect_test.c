@@ -84,7 +84,7 @@ static int64_t peak_of(const xf_config *config, const char *path, int train, xf_
         MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
         ACCEPTED(xf_train_step(trainer, &batch, 1, NULL, NULL, err));
     } else {
-        MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
+        MAKE(decoder, decoder, xf_decoder_create(model, NULL, config, &decoder, err));
         MAKE(hypotheses, found, xf_decode(decoder, &batch, NULL, NULL, &found, err));
     }
     const xf_memory_stats stats = get_memory(context);

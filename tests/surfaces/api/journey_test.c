@@ -58,7 +58,7 @@ static void journey(const char *device) {
         references[i] = copies[i];
     }
     for (int m = 0; m < 2; ++m) {
-        ACCEPTED(xf_decoder_create(m == 0 ? model : loaded, config, &decoders[m], err));
+        ACCEPTED(xf_decoder_create(m == 0 ? model : loaded, NULL, config, &decoders[m], err));
         ACCEPTED(xf_translate(decoders[m], texts, source_lengths, N, NULL, NULL, &answers[m], err));
         for (size_t i = 0; i < N; ++i) {
             const xf_hypothesis h = get_hypothesis(answers[m], i, 0);
@@ -117,7 +117,7 @@ TEST(orders) {
         xf_decoder *decoder = NULL;
         ACCEPTED(xf_model_create(context, NULL, config, &model, err));
         ACCEPTED(xf_trainer_create(model, config, &trainer, err));
-        ACCEPTED(xf_decoder_create(xf_trainer_model(trainer), config, &decoder, err));
+        ACCEPTED(xf_decoder_create(xf_trainer_model(trainer), NULL, config, &decoder, err));
         int left[4] = {0, 1, 2, 3}, rest = order;
         for (int n = 4; n > 0; --n) {
             const int at = rest % n;

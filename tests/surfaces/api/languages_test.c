@@ -162,7 +162,7 @@ TEST(requests) {
     OWNED_MODEL *model = make_model(&families[0]);
     OWNED_CONFIG *config = told("", "");
     OWNED_CONFIG *languages = told("English", "German");
-    MAKE(engine, engine, xf_engine_create(model, config, &engine, err));
+    MAKE(engine, engine, xf_engine_create(model, NULL, config, &engine, err));
     for (int named = 0; named < 2; ++named) {
         xf_request request = XF_REQUEST_INIT;
         xf_event event = XF_EVENT_INIT;
@@ -178,7 +178,7 @@ TEST(requests) {
 
 static double dev_loss(const xf_model *model, xf_batcher *batcher) {
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
-    MAKE(decoder, decoder, xf_decoder_create(model, NULL, &decoder, err));
+    MAKE(decoder, decoder, xf_decoder_create(model, NULL, NULL, &decoder, err));
     ACCEPTED(xf_evaluate(decoder, batcher, NULL, &stats, err));
     return stats.nll;
 }
@@ -188,7 +188,7 @@ static void check_answers(const xf_model *model, const struct family *family) {
     const char *const source = "four one";
     OWNED_CONFIG *config = told("English", "German");
     set(config, "decode.alpha", "0");
-    MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
+    MAKE(decoder, decoder, xf_decoder_create(model, NULL, config, &decoder, err));
     MAKE(hypotheses, answers, xf_translate(decoder, &source, NULL, 1, NULL, NULL, &answers, err));
     const xf_hypothesis best = get_hypothesis(answers, 0, 0);
     const char *const said = strstr(best.text, "vier"); /* after a language token, a byte in this tokenizer */

@@ -34,7 +34,7 @@ static void live(struct heard *heard, int32_t level) {
     MAKE(trainer, resumed, resume_trainer(context, scratch_path("log.ckpt"), NULL, &resumed, err));
     ACCEPTED(save_model(model, NULL, scratch_path("log.model"), err));
     MAKE(model, loaded, load_model(context, scratch_path("log.model"), &loaded, err));
-    MAKE(decoder, decoder, xf_decoder_create(loaded, config, &decoder, err));
+    MAKE(decoder, decoder, xf_decoder_create(loaded, NULL, config, &decoder, err));
     const char *text = "one two";
     MAKE(hypotheses, answers, xf_translate(decoder, &text, NULL, 1, NULL, NULL, &answers, err));
 }

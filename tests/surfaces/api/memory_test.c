@@ -80,7 +80,7 @@ static xf_status stage(struct run *r, int number, const xf_host *services, xf_er
         if (status == XF_OK) status = load_model(r->w.context, r->model_path, &r->loaded, err);
         return status;
     }
-    if (number == 13) return xf_decoder_create(r->loaded, r->w.config, &r->w.decoder, err);
+    if (number == 13) return xf_decoder_create(r->loaded, NULL, r->w.config, &r->w.decoder, err);
     if (number == 14) {
         const char *paths[] = {r->model_path, r->narrow_path};
         return average_files(r->w.context, paths, 2, &r->averaged, err);
@@ -98,7 +98,7 @@ static xf_status stage(struct run *r, int number, const xf_host *services, xf_er
     }
     if (number == 17) { /* of 8 bits */
         OWNED_DECODER *decoder = NULL;
-        status = xf_decoder_create(r->narrow, r->w.config, &decoder, err);
+        status = xf_decoder_create(r->narrow, NULL, r->w.config, &decoder, err);
         if (status == XF_OK) status = xf_score(decoder, &r->batch, NULL, scores, err);
         return status;
     }
@@ -248,7 +248,7 @@ TEST(steady_state) {
         xf_decoder_free(r.w.decoder);
         r.w.decoder = NULL;
         set(r.w.config, "decode.max_extra_tokens", "70");
-        ACCEPTED(xf_decoder_create(r.loaded, r.w.config, &r.w.decoder, err));
+        ACCEPTED(xf_decoder_create(r.loaded, NULL, r.w.config, &r.w.decoder, err));
         for (int i = 0; i < 8; ++i) {
             ACCEPTED(stage(&r, DECODING, NULL, err));
             if (i == 2) before = get_memory(r.w.context);

@@ -77,7 +77,7 @@ TEST(decoding) {
         set(config, "decode.beam", "3");
         set(config, "decode.n_best", "3");
         MAKE(model, model, xf_model_create(context, NULL, config, &model, err));
-        MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
+        MAKE(decoder, decoder, xf_decoder_create(model, NULL, config, &decoder, err));
         int cut = 0;
         for (size_t p = 0; p < xf_model_tensor_count(model); ++p) {
             fill(model, p, 1e38f); /* one more each time, so all in the end */
@@ -107,7 +107,7 @@ TEST(no_smoothing) {
         set(config, "model.vocab_size", "40");
         set(config, "train.label_smoothing", "0");
         MAKE(model, model, xf_model_create(context, NULL, config, &model, err));
-        MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
+        MAKE(decoder, decoder, xf_decoder_create(model, NULL, config, &decoder, err));
         const size_t last = xf_model_tensor_count(model) - 1; /* of the last norm */
         const xf_tensor_info info = get_tensor(model, last);
         assert_non_null(strstr(info.name, "norm.bias"));

@@ -236,7 +236,7 @@ void test_training(void **) {
 
 void test_decoding(void **) {
     xf_decoder *const decoder = world.decoder;
-    REFUSES(xf_decoder_create, world.model, optional(world.config), output<xf_decoder *>());
+    REFUSES(xf_decoder_create, world.model, nullptr, optional(world.config), output<xf_decoder *>());
     REFUSES(xf_decode, decoder, &two_pairs, nullptr, nullptr, output<xf_hypotheses *>());
     REFUSES(xf_translate, decoder, texts, nullptr, 2, nullptr, nullptr, output<xf_hypotheses *>());
     REFUSES(xf_score, decoder, &two_pairs, nullptr, output<double>());
@@ -248,13 +248,13 @@ void test_decoding(void **) {
     xf_engine *engine = nullptr;
     xf_request request = XF_REQUEST_INIT;
     request.text = texts[0];
-    assert_int_equal(xf_engine_create(world.model, nullptr, &engine, nullptr), XF_OK);
-    REFUSES(xf_engine_create, world.model, optional(world.config), output<xf_engine *>());
+    assert_int_equal(xf_engine_create(world.model, nullptr, nullptr, &engine, nullptr), XF_OK);
+    REFUSES(xf_engine_create, world.model, nullptr, optional(world.config), output<xf_engine *>());
     REFUSES(xf_engine_submit, engine, &request, output<uint64_t>());
     REFUSES(xf_engine_cancel, engine, 1);
     REFUSES(xf_engine_next, engine, 0, nullptr, output<xf_event>());
     REFUSES(xf_engine_step, engine);
-    REFUSES(xf_engine_set_model, engine, world.model);
+    REFUSES(xf_engine_set_model, engine, world.model, nullptr);
     REFUSES(xf_engine_get_info, engine, output<xf_engine_info>());
     xf_engine_free(engine);
     ignores(xf_engine_free);

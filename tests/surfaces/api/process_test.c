@@ -32,7 +32,7 @@ static struct result decode_all(const xf_model *model, const char *device) {
     memset(&result, 0, sizeof result);
     OWNED_CONFIG *config = small_config(device);
     const xf_batch batch = sample();
-    MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
+    MAKE(decoder, decoder, xf_decoder_create(model, NULL, config, &decoder, err));
     MAKE(hypotheses, found, xf_decode(decoder, &batch, NULL, NULL, &found, err));
     for (size_t i = 0; i < B; ++i) {
         const xf_hypothesis h = get_hypothesis(found, i, 0);

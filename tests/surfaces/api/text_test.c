@@ -280,7 +280,7 @@ static void check_score_texts(const xf_model *model, const xf_config *config) {
                                                        ids[side] + offsets[side][i]);
     const xf_batch batch = {sizeof batch, N, ids[0], offsets[0], ids[1], offsets[1], NULL, NULL, 0};
     double expected[N], found[N + 3];
-    MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
+    MAKE(decoder, decoder, xf_decoder_create(model, NULL, config, &decoder, err));
     ACCEPTED(xf_score(decoder, &batch, NULL, expected, err));
     ACCEPTED(xf_score_texts(decoder, sources, NULL, targets, NULL, N, NULL, found, NULL, err));
     assert_memory_equal(found, expected, sizeof expected);
@@ -324,7 +324,7 @@ TEST(model_texts) {
     OWNED_CONFIG *c = small_config("cpu:ref");
     set(c, "model.vocab_size", "290");
     MAKE(model, model, xf_model_create(world.context, NULL, c, &model, err));
-    MAKE(decoder, decoder, xf_decoder_create(model, c, &decoder, err));
+    MAKE(decoder, decoder, xf_decoder_create(model, NULL, c, &decoder, err));
     int32_t ids[8];
     size_t count = 99;
     double score = 99;
@@ -392,7 +392,7 @@ TEST(pair) {
         xf_hypothesis best = XF_HYPOTHESIS_INIT;
         params.prefixes = &begin;
         if (i == 1) ACCEPTED(load_model(world.context, model_path, &model, err));
-        ACCEPTED(xf_decoder_create(model, c, &decoder, err));
+        ACCEPTED(xf_decoder_create(model, NULL, c, &decoder, err));
         ACCEPTED(xf_translate(decoder, &text, NULL, 1, &params, NULL, &found[i], err));
         ACCEPTED(xf_hypotheses_get(found[i], 0, 0, &best, err));
         answers[i] = best.text;

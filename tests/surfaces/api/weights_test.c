@@ -64,7 +64,7 @@ static int is_narrow(xf_model *model) {
 static char *answers_of(const xf_model *model) {
     const char *texts[] = {"one two three", "four", "two two one four"};
     char *told = calloc(1, 4096);
-    MAKE(decoder, decoder, xf_decoder_create((xf_model *)model, NULL, &decoder, err));
+    MAKE(decoder, decoder, xf_decoder_create((xf_model *)model, NULL, NULL, &decoder, err));
     MAKE(hypotheses, found, xf_translate(decoder, texts, NULL, 3, NULL, NULL, &found, err));
     for (size_t i = 0; i < 3; ++i) {
         const xf_hypothesis h = get_hypothesis(found, i, 0);

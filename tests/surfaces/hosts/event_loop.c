@@ -148,7 +148,7 @@ int main(int argc, char **argv) {
 
     MUST(xf_context_create(config, NULL, &contexts[0], &err));
     MUST(load_model(contexts[0], argv[1], &models[0], &err));
-    MUST(xf_decoder_create(models[0], NULL, &serial, &err));
+    MUST(xf_decoder_create(models[0], NULL, NULL, &serial, &err));
     for (int i = 0; i < TEXTS; ++i) translate(serial, texts[i], expected[i], sizeof expected[i]);
 
     const int before = count_entries("/proc/self/task");
@@ -157,7 +157,7 @@ int main(int argc, char **argv) {
     MUST(load_model(contexts[1], argv[1], &models[1], &err));
     pool.loop = pthread_self();
     for (int i = 0; i < POOL; ++i) {
-        MUST(xf_decoder_create(models[1], NULL, &decoders[i], &err));
+        MUST(xf_decoder_create(models[1], NULL, NULL, &decoders[i], &err));
         CHECK(pthread_create(&threads[i], NULL, pool_thread, decoders[i]) == 0);
     }
     for (int i = 0; i < REQUESTS; ++i) {

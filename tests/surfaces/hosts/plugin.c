@@ -43,7 +43,7 @@ int use(const char *device, double *score, xf_error *err) {
     if (status == XF_OK) status = xf_model_create(context, NULL, config, &model, err);
     if (status == XF_OK) status = xf_trainer_create(model, config, &trainer, err);
     if (status == XF_OK) status = xf_train_step(trainer, &batch, 1, NULL, NULL, err);
-    if (status == XF_OK) status = xf_decoder_create(model, config, &decoder, err);
+    if (status == XF_OK) status = xf_decoder_create(model, NULL, config, &decoder, err);
     if (status == XF_OK) status = xf_decode(decoder, &batch, NULL, NULL, &answers, err);
     if (status == XF_OK) status = xf_hypotheses_get(answers, 0, 0, &best, err);
     *score = best.score;

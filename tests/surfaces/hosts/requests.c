@@ -79,13 +79,13 @@ int main(int argc, char **argv) {
     MUST(xf_config_set(config, "context.threads", "1", &err)); /* the requests are the threads */
     MUST(xf_context_create(config, NULL, &context, &err));
     MUST(load_model(context, argv[1], &model, &err));
-    MUST(xf_decoder_create(model, NULL, &alone.decoder, &err));
+    MUST(xf_decoder_create(model, NULL, NULL, &alone.decoder, &err));
     serve(&alone);
     CHECK(alone.status == XF_OK && count_whole(&alone, &alone) == FEW);
 
     for (int i = 0; i < REQUESTS; ++i) {
         requests[i].kind = i % KINDS;
-        MUST(xf_decoder_create(model, NULL, &requests[i].decoder, &err));
+        MUST(xf_decoder_create(model, NULL, NULL, &requests[i].decoder, &err));
         CHECK(pthread_create(&requests[i].thread, NULL, serve, &requests[i]) == 0);
     }
     const struct timespec pause = {0, 20000000};

@@ -320,18 +320,4 @@ XF_TEST(a_hypothesis_does_not_repeat_ngrams) {
     });
 }
 
-XF_TEST(a_search_on_the_device_refuses_sampling) {
-    on_each_device(1, [&](const auto &context, const DeviceName &name) {
-        const auto model = make_reverser(context);
-        for (const Settings &settings :
-             {"decode.temperature=1 decode.beam=1"_set, "decode.alternatives=true decode.beam=1"_set,
-              "decode.repetition_penalty=2"_set}) {
-            xf::Decoder decoder(model, with(settings));
-            const Batch batch(std::vector<Ids>{{4, 5, kEndToken}});
-            const auto outcomes = decoder.decode(batch.view());
-            CHECK_EQ(outcomes.at(0).status, name.cuda() ? XF_ERROR_UNSUPPORTED : XF_OK);
-        }
-    });
-}
-
 }  // namespace

@@ -22,7 +22,7 @@ XF_TEST(no_request_is_lost) {
         const int failures = fail_each_new([&] {
             const NewPlan plan = new_plan;
             new_plan = {};  // creation is not the subject
-            xf::Engine engine(model, nullptr, options);
+            xf::Engine engine({model}, nullptr, options);
             std::vector<size_t> submitted{SIZE_MAX};  // by id
             submitted.reserve(8);
             int64_t last_events = 0;

@@ -89,7 +89,7 @@ static struct parse_score measure(const char *extra, bool constrained) {
     struct parse_score score;
     xf_decoder *decoder = NULL;
     ACCEPTED(xf_config_set(world.config, "decode.max_extra_tokens", extra, &err));
-    ACCEPTED(xf_decoder_create(world.parser.model, world.config, &decoder, &err));
+    ACCEPTED(xf_decoder_create(world.parser.model, NULL, world.config, &decoder, &err));
     ACCEPTED(measure_parser(&world.parser, decoder, &world.test, constrained, answers, &score, &err));
     for (int i = 0; constrained && i < 100; ++i) {
         const struct answer *answer = &answers[i];
@@ -121,7 +121,7 @@ TEST(no_room) {
     xf_decoder *decoder = NULL;
     struct parse_score score;
     ACCEPTED(xf_config_set(world.config, "decode.max_extra_tokens", "1", &err));
-    ACCEPTED(xf_decoder_create(world.parser.model, world.config, &decoder, &err));
+    ACCEPTED(xf_decoder_create(world.parser.model, NULL, world.config, &decoder, &err));
     ACCEPTED(measure_parser(&world.parser, decoder, &world.test, true, answers, &score, &err));
     for (int i = 0; i < 100; ++i) /* more tokens than words leave more room */
         assert_int_equal(answers[i].finished, world.test.list[i].source_length > world.test.list[i].words + 1);
@@ -149,7 +149,7 @@ TEST(learning) {
     const struct parse_score score = measure("300", true), freely = measure("300", false);
     xf_decoder *decoder = NULL;
     double nll = 0;
-    ACCEPTED(xf_decoder_create(world.parser.model, world.config, &decoder, &err));
+    ACCEPTED(xf_decoder_create(world.parser.model, NULL, world.config, &decoder, &err));
     ACCEPTED(measure_nll(&world.parser, decoder, &world.test, &nll, &err));
     printf("nll %.3f to %.3f, test nll %.4f, F1 %.2f, complete %.0f %%, free: F1 %.2f, %d malformed\n", first, last,
            nll, evalb_f1(&score.evalb), evalb_complete(&score.evalb), evalb_strict_f1(&freely.evalb),

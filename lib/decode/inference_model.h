@@ -1,0 +1,37 @@
+// A model and what one user needs to run it without gradients: a stream, activations, and the current batch.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "nn/transformer.h"
+
+namespace xf {
+
+struct InferenceModel {
+    explicit InferenceModel(std::shared_ptr<const Model> given)
+        : model(std::move(given)), stream(model->context().device(), model->dtype()), network(*model, stream) {}
+
+    // A pass whose results do not depend on the batch.
+    Pass pass(const Call &call) {
+        Pass pass{*model, stream, call};
+        pass.invariant = true;
+        return pass;
+    }
+    // Encodes the sources of a valid batch that are listed in order. Returns the memory [packed.src.rows, D], which is
+    // valid until the next call.
+    Num encode(const xf_batch &batch, std::span<const int64_t> order, const Call &call) {
+        packed.load(stream, model->config(), batch, order, PackedBatch::Sides::kSource, 0);
+        network.prepare(packed, PassKind::kInference, false);
+        return network.encode(pass(call), packed);
+    }
+
+    const std::shared_ptr<const Model> model;
+    Stream stream;
+    Transformer network;
+    PackedBatch packed;
+};
+
+}  // namespace xf
