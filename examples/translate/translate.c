@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "attention.h"
-#include "ban.h"
 #include "commands.h"
 #include "common.h"
 #include "files.h"
@@ -24,7 +23,6 @@ struct session {
     int64_t batch_lines;
     bool greedy, scores, prefixes;
     struct attention attention;
-    struct ban ban;
 
     const xf_model *translator;
     const xf_config *config; /* of the decoder */
@@ -140,7 +138,6 @@ static int translate_lines(struct session *session) {
         xf_decode_params params = XF_DECODE_PARAMS_INIT;
         params.prefixes = session->prefixes ? (const char *const *)beginnings->texts : NULL;
         params.prefix_lengths = session->prefixes ? beginnings->lengths : NULL;
-        if (session->banned != NULL) params.constraint = &session->ban.constraint;
         if (translate_each(session->decoder, lines, &params, print_answers, session, &err) != XF_OK)
             result = fail(&err);
         if (result < 0) result = session->broken;
@@ -165,6 +162,29 @@ static int translate_lines(struct session *session) {
     return session->refused > 0 ? EXIT_FAILED : EXIT_OK;
 }
 
+/* Sets decode.banned_phrases to the lines of a file. Returns -1, or the exit status after a message. */
+static int read_banned(const char *path, xf_config *config) {
+    struct line_reader reader;
+    struct text phrases = {0};
+    const char *line = NULL;
+    size_t length = 0;
+    if (!open_lines(&reader, path)) return EXIT_FAILED;
+    enum line_status status;
+    while ((status = next_line(&reader, true, &line, &length)) == LINE_OK) {
+        text_add(&phrases, line, length);
+        text_add(&phrases, "\n", 1);
+    }
+    if (status == LINE_FAILED) complain("reading %s failed: %s", path, strerror(reader.error));
+    if (status == LINE_TOO_LONG) complain("%s has a line longer than %d bytes", path, (int)LONGEST_LINE);
+    close_lines(&reader);
+    text_add(&phrases, "", 1);
+    xf_error err;
+    const xf_status set = xf_config_set(config, "decode.banned_phrases", phrases.bytes, &err);
+    text_free(&phrases);
+    if (status != LINE_END) return EXIT_FAILED;
+    return set == XF_OK ? -1 : fail(&err);
+}
+
 static int translate(struct session *session, const xf_config *config) {
     xf_error err;
     int64_t answers = 1;
@@ -178,7 +198,7 @@ static int translate(struct session *session, const xf_config *config) {
     const char *language = "none";
     if (model != NULL) xf_config_get(xf_model_config(model), "model.target_language", &language, NULL);
     session->multilingual = strcmp(language, "none") != 0;
-    if (decoder != NULL && (session->banned == NULL || ban_open(&session->ban, session->banned, model) < 0)) {
+    if (decoder != NULL) {
         session->interactive = isatty(STDIN_FILENO) == 1;
         if (session->interactive)
             fprintf(stderr, "%s on %s. Enter one sentence per line; Ctrl-D ends.\n", session->model,
@@ -188,7 +208,6 @@ static int translate(struct session *session, const xf_config *config) {
         session->decoder = decoder;
         status = translate_lines(session);
     }
-    ban_close(&session->ban);
     xf_decoder_free(decoder);
     xf_model_free(model);
     xf_context_free(context);
@@ -209,8 +228,7 @@ int translate_command(int argc, char **argv) {
         {"prefixes", FLAG_SWITCH, &session.prefixes, NULL, "",
          "A line may have a second column, after a TAB: the beginning of its translation, from which the search "
          "continues."},
-        {"ban", FLAG_TEXT, &session.banned, NULL, "FILE",
-         "Words and phrases, one per line. No word or phrase of a translation begins with one of them."},
+        {"ban", FLAG_TEXT, &session.banned, NULL, "FILE", "A file with the lines of --decode.banned_phrases."},
         {"scores", FLAG_SWITCH, &session.scores, NULL, "", "Prints the score and a TAB before each translation."},
         {"attention", FLAG_TEXT, &session.attention.path, NULL, "OUT.html",
          "Also writes a page that shows the attention weights of the best translations. It needs no network."},
@@ -241,6 +259,7 @@ int translate_command(int argc, char **argv) {
     xf_error err;
     if (xf_config_create(&config, &err) != XF_OK) return fail(&err);
     status = apply_decoding(&line, config, session.greedy);
+    if (status < 0 && session.banned != NULL) status = read_banned(session.banned, config);
     if (status < 0) status = translate(&session, config);
     xf_config_free(config);
     text_free(&session.attention.json);

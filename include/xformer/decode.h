@@ -21,6 +21,10 @@
  * include it. "decode.no_repeat_ngram" n forbids the tokens that would complete a sequence of n tokens that the
  * hypothesis already contains (Paulus et al. 2018, s. 2.5).
  *
+ * "decode.banned_phrases": no hypothesis contains one of these texts after its prefix. Hypotheses are compared as text,
+ * so it does not matter how tokens spell them. A text that begins with a letter or digit is banned only at the beginning
+ * of a word, and also as the beginning of a longer word. Upper and lower case are different.
+ *
  * On a GPU, beam search runs on the device. The search of sentences with sampling, alternatives, a repetition penalty,
  * or a draft, and that of ensembles, runs on the CPU, which receives values from the GPU in each step.
  *
@@ -95,7 +99,8 @@ typedef struct xf_decode_models {
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: "decode.n_best" exceeds "decode.beam"; "decode.beam" is not 1 with
  *         "decode.temperature" or "decode.alternatives", or both are set; "decode.top_k", "decode.top_p", or
- *         "decode.min_p" without "decode.temperature"; models that cannot decode together), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY
+ *         "decode.min_p" without "decode.temperature"; models that cannot decode together), XF_ERROR_STATE
+ *         ("decode.banned_phrases" for a model without tokenizer), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY
  * @threads shared-read
  * @since 0.1
  */

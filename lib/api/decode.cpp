@@ -110,7 +110,7 @@ xf_status xf_decoder_create(const xf_model *model, const xf_decode_models *more,
         auto handle = std::make_unique<xf_decoder>();
         handle->context = use->context;
         handle->tokenizer = tokenizer_of(*use);
-        handle->decoder = std::make_unique<Decoder>(models_of(*use, more), *OptionsOf(config));
+        handle->decoder = std::make_unique<Decoder>(models_of(*use, more), *OptionsOf(config), handle->tokenizer.get());
         if (handle->tokenizer != nullptr)
             handle->translator = std::make_unique<Translator>(*handle->tokenizer, *handle->decoder);
         *out = handle.release();

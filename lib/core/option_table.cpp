@@ -222,6 +222,9 @@ constexpr Option kOptions[] = {
      "Factor of the log-probabilities of tokens that a hypothesis already contains; above 1, repetitions are rarer."},
     {"decode.no_repeat_ngram", kI64, "0", 0, 1 << 20, nullptr,
      "No sequence of this number of tokens occurs twice in a hypothesis, except in its prefix; 0: no limit."},
+    {"decode.banned_phrases", kStr, "", 0, 0, nullptr,
+     "Texts, one per line, that no hypothesis contains after its prefix. A text that begins with a letter or digit is "
+     "banned only at the beginning of a word: \"Bad\" bans \"Bad\" and \"Badewanne\". The model needs a tokenizer."},
     {"decode.alternatives", kBool, "false", 0, 1, nullptr,
      "true: each of the decode.n_best best tokens after the prefix begins one hypothesis, which greedy search "
      "completes. Requires decode.beam 1."},

@@ -44,7 +44,7 @@ void check_offsets(const char *what, int64_t sentences, const int64_t *offsets) 
 
 }  // namespace
 
-DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model) {
+DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model, const Tokenizer *tokenizer) {
     DecodeConfig c{};
     c.beam.beam = options.i64("decode.beam");
     c.beam.n_best = options.i64("decode.n_best");
@@ -64,6 +64,12 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
                   options.f64("decode.min_p"), static_cast<uint64_t>(options.i64("decode.seed"))};
     c.repetition_penalty = options.f64("decode.repetition_penalty");
     c.no_repeat_ngram = options.i64("decode.no_repeat_ngram");
+    if (const std::string &phrases = options.str("decode.banned_phrases"); !phrases.empty()) {
+        XF_CHECK(tokenizer != nullptr, XF_ERROR_STATE,
+                 "decode.banned_phrases is set, but the model has no tokenizer; use a constraint");
+        auto banned = std::make_shared<const BannedPhrases>(tokenizer->target(), phrases);
+        if (!banned->empty()) c.banned = std::move(banned);
+    }
     const bool samples = c.sampling.temperature > 0, alternatives = options.boolean("decode.alternatives");
     XF_CHECK(!samples || !alternatives, XF_ERROR_INVALID_ARGUMENT,
              "decode.alternatives is true, expected false if decode.temperature is above 0");
@@ -84,10 +90,13 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
 }
 
 Constraint DecodeConfig::constrained(const Constraint &constraint) const {
-    if (no_repeat_ngram == 0) return constraint;
-    return [n = static_cast<size_t>(no_repeat_ngram), constraint](std::span<const Partial> partials) {
+    if (no_repeat_ngram == 0 && banned == nullptr) return constraint;
+    return [n = static_cast<size_t>(no_repeat_ngram), phrases = banned, constraint](std::span<const Partial> partials) {
         if (constraint) constraint(partials);
-        for (const Partial &partial : partials) forbid_repeated_ngrams(partial.ids, n, partial.allowed);
+        for (const Partial &partial : partials) {
+            if (n > 0) forbid_repeated_ngrams(partial.ids, n, partial.allowed);
+            if (phrases != nullptr) phrases->forbid(partial.ids, partial.allowed);
+        }
     };
 }
 
@@ -128,10 +137,11 @@ ModelsUse::ModelsUse(const DecodeModels &models) {
     if (models.draft != nullptr) hold(*models.draft, &locks_.back());
 }
 
-Decoder::Decoder(const DecodeModels &models, const Options &options)
+Decoder::Decoder(const DecodeModels &models, const Options &options, const Tokenizer *tokenizer)
     : models_(models),
+      tokenizer_(tokenizer),
       options_(options),
-      config_(DecodeConfig::from(options, model().config())),
+      config_(DecodeConfig::from(options, model().config(), tokenizer)),
       members_(members_of(models)),
       host_(model(), first().stream) {
     if (models.ensemble.empty() && DeviceSearch::is_supported(first().stream.device()))
@@ -143,7 +153,8 @@ Decoder::Decoder(const DecodeModels &models, const Options &options)
 }
 
 DecodeConfig Decoder::config(const Options *options) const {
-    return options != nullptr ? DecodeConfig::from(with_set(options_, *options), model().config()) : config_;
+    return options != nullptr ? DecodeConfig::from(with_set(options_, *options), model().config(), tokenizer_)
+                              : config_;
 }
 
 bool Decoder::is_draftable(const DecodeTask &task) const {

@@ -10,6 +10,7 @@
 #include "core/usage.h"
 #include "data/batcher.h"
 #include "decode/attention_weights.h"
+#include "decode/banned_phrases.h"
 #include "decode/device_search.h"
 #include "decode/host_search.h"
 #include "decode/inference_model.h"
@@ -28,9 +29,11 @@ struct DecodeConfig {
     LanguageTokens languages;
     SamplingOptions sampling;
     double repetition_penalty;
-    int64_t no_repeat_ngram;  // 0: no limit
+    int64_t no_repeat_ngram;                      // 0: no limit
+    std::shared_ptr<const BannedPhrases> banned;  // null: none
 
-    static DecodeConfig from(const Options &options, const ModelConfig &model);
+    // tokenizer: null if the model has none. XF_ERROR_STATE if the options require one.
+    static DecodeConfig from(const Options &options, const ModelConfig &model, const Tokenizer *tokenizer);
     // Returns whether only the search on the host supports these options.
     bool needs_host() const { return beam.kind != SearchKind::kBeam || repetition_penalty != 1; }
     // Returns the constraint of a search: that of the caller, which may be empty, and that of these options.
@@ -103,9 +106,10 @@ private:
 // outcomes.
 class Decoder {
 public:
-    Decoder(const DecodeModels &models, const Options &options);
-    Decoder(std::shared_ptr<const Model> model, const Options &options)
-        : Decoder(DecodeModels{std::move(model)}, options) {}
+    // tokenizer: of the models; must outlive the decoder. Null if they have none.
+    Decoder(const DecodeModels &models, const Options &options, const Tokenizer *tokenizer = nullptr);
+    Decoder(std::shared_ptr<const Model> model, const Options &options, const Tokenizer *tokenizer = nullptr)
+        : Decoder(DecodeModels{std::move(model)}, options, tokenizer) {}
 
     // The first model.
     const Model &model() const { return *models_.model; }
@@ -178,6 +182,7 @@ private:
     void run_targets(InferenceModel *member, const xf_batch &batch, float smoothing, const Call &call, Use use);
 
     const DecodeModels models_;
+    const Tokenizer *const tokenizer_;
     Options options_;
     DecodeConfig config_;
     std::vector<std::unique_ptr<InferenceModel>> members_;  // the models except the draft

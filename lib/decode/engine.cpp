@@ -45,7 +45,10 @@ void keep_whole_characters(std::string *text) {
 // and the list.
 struct Engine::Served {
     Served(const DecodeModels &models, std::shared_ptr<const Tokenizer> its_tokenizer, const Options &options)
-        : use(models), tokenizer(std::move(its_tokenizer)), decoder(models, options), hash(models.hash()) {
+        : use(models),
+          tokenizer(std::move(its_tokenizer)),
+          decoder(models, options, tokenizer.get()),
+          hash(models.hash()) {
         active.reserve(options.i64("engine.max_requests"));
     }
 

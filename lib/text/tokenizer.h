@@ -71,6 +71,9 @@ public:
     // Returns the printable name of a piece: "<s>", "</s>", "<0x41>", or its text with U+2581 for each space.
     // XF_ERROR_OUT_OF_RANGE.
     virtual std::string piece(int32_t id) const = 0;
+    // Returns the bytes that an id adds to a text before decode() changes its beginning: with a space before a word, and
+    // empty for a control token. XF_ERROR_OUT_OF_RANGE.
+    virtual std::string token_text(int32_t id) const = 0;
 };
 
 // A model's two tokenizers if the source and target languages have different ones. Functions that do not name a side
@@ -103,6 +106,7 @@ public:
     std::string decode(const int32_t *ids, size_t count) const override { return target_->decode(ids, count); }
     bool decodes_in_parts() const override { return target_->decodes_in_parts(); }
     std::string piece(int32_t id) const override { return target_->piece(id); }
+    std::string token_text(int32_t id) const override { return target_->token_text(id); }
     const Tokenizer &source() const override { return *source_; }
     const Tokenizer &target() const override { return *target_; }
 

@@ -15,6 +15,23 @@ namespace {
 
 std::string byte_name(unsigned byte) { return format("<0x%02X>", byte); }
 
+// The byte of a piece that byte_name() named.
+char byte_of(std::string_view piece) {
+    unsigned byte = 0;
+    for (const char c : piece.substr(3, 2)) byte = byte * 16 + (c >= 'A' ? c - 'A' + 10 : c - '0');
+    return static_cast<char>(byte);
+}
+
+// Appends a piece with spaces instead of U+2581.
+void append_piece(std::string_view piece, std::string *text) {
+    for (size_t at = 0; at < piece.size();) {
+        const size_t space = std::min(piece.find(kSpaceSymbol, at), piece.size());
+        text->append(piece.substr(at, space - at));
+        if (space < piece.size()) text->push_back(' ');
+        at = space + kSpaceSymbol.size();
+    }
+}
+
 }  // namespace
 
 SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceTable table) : table_(std::move(table)) {
@@ -111,9 +128,7 @@ std::string SentencePieceTokenizer::decode(const int32_t *ids, size_t count) con
         check_id(id);
         std::string_view piece = table_.pieces.bytes(id);
         if (table_.type(id) == PieceType::kByte) {
-            unsigned byte = 0;
-            for (const char c : piece.substr(3, 2)) byte = byte * 16 + (c >= 'A' ? c - 'A' + 10 : c - '0');
-            bytes.push_back(byte);
+            bytes.push_back(byte_of(piece));
             continue;
         }
         append_bytes(&bytes, &text);
@@ -129,18 +144,30 @@ std::string SentencePieceTokenizer::decode(const int32_t *ids, size_t count) con
             piece.remove_prefix(kSpaceSymbol.size());
             dropped = !table_.remove_extra_whitespaces;  // otherwise the next piece may lose its space too
         }
-        for (size_t at = 0; at < piece.size();) {
-            const size_t space = std::min(piece.find(kSpaceSymbol, at), piece.size());
-            text += piece.substr(at, space - at);
-            if (space < piece.size()) text += ' ';
-            at = space + kSpaceSymbol.size();
-        }
+        append_piece(piece, &text);
     }
     append_bytes(&bytes, &text);
     if (denormalizer_ == nullptr) return text;
     std::string denormalized;
     denormalizer_->normalize(text, &denormalized);
     return denormalized;
+}
+
+std::string SentencePieceTokenizer::token_text(int32_t id) const {
+    check_id(id);
+    const std::string_view piece = table_.pieces.bytes(id);
+    std::string text;
+    switch (table_.type(id)) {
+        case PieceType::kControl:
+            return text;
+        case PieceType::kUnknown:
+            return table_.unknown_surface;
+        case PieceType::kByte:
+            return std::string(1, byte_of(piece));
+        default:
+            append_piece(piece, &text);
+            return text;
+    }
 }
 
 std::string SentencePieceTokenizer::piece(int32_t id) const {

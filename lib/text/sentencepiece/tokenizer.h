@@ -39,6 +39,7 @@ public:
     std::string decode(const int32_t *ids, size_t count) const override;
     bool decodes_in_parts() const override { return denormalizer_ == nullptr; }
     std::string piece(int32_t id) const override;
+    std::string token_text(int32_t id) const override;
 
 private:
     void check_table();

@@ -84,6 +84,7 @@ public:
 
     // Control characters are written as "<0x0A>".
     std::string piece(int32_t id) const override;
+    std::string token_text(int32_t id) const override { return std::string(piece_bytes(id)); }
 
     // Returns the bytes of a piece, empty for start and end. Valid as long as the tokenizer. XF_ERROR_OUT_OF_RANGE.
     std::string_view piece_bytes(int32_t id) const;

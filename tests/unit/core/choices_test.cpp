@@ -29,7 +29,7 @@ const std::map<std::string, std::function<void(const Options &)>, std::less<>> k
     {"train",
      [](const Options &options) {
          xf::TrainConfig::from(options, 512);
-         xf::DecodeConfig::from(options, xf::ModelConfig::from(options));
+         xf::DecodeConfig::from(options, xf::ModelConfig::from(options), nullptr);
      }},
 };
 

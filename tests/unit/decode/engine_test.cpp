@@ -344,6 +344,7 @@ public:
     }
     bool decodes_in_parts() const override { return false; }
     std::string piece(int32_t id) const override { return bytes_->piece(id); }
+    std::string token_text(int32_t id) const override { return bytes_->token_text(id); }
 
 private:
     const std::shared_ptr<const xf::Tokenizer> bytes_ = byte_tokenizer();

@@ -62,6 +62,22 @@ XF_TEST(ids_and_texts_match_the_sentencepiece_package) {
     }
 }
 
+// Except at the beginning, where decode() drops spaces, and without the map for decoded text.
+XF_TEST(the_text_of_ids_is_that_of_each_token) {
+    const auto without_spaces = [](std::string text) { return text.erase(0, text.find_first_not_of(' ')); };
+    for (const std::string name : kModels) {
+        const auto tokenizer = model(name);
+        if (!tokenizer->decodes_in_parts()) continue;
+        for (const Expected &one : expected_of(name)) {
+            std::string text;
+            for (const int32_t id : one.ids) text += tokenizer->token_text(id);
+            CHECK_EQ(without_spaces(text), without_spaces(one.decoded));
+        }
+        CHECK_EQ(tokenizer->token_text(tokenizer->end_id()), "");
+        CHECK_FAILS(tokenizer->token_text(tokenizer->size()), XF_ERROR_OUT_OF_RANGE);
+    }
+}
+
 // The same text as in make_models.py.
 XF_TEST(a_long_text_is_rounded_as_in_the_package) {
     for (const std::string name : kModels) {
