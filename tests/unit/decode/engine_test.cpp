@@ -5,6 +5,7 @@
 
 #include <poll.h>
 
+#include <cstdlib>
 #include <thread>
 
 #include "decode/decoding.hpp"
@@ -63,10 +64,15 @@ struct Receiver {
     }
 };
 
+int request_count() {
+    const char *const count = std::getenv("XF_TEST_REQUESTS");
+    return count != nullptr ? std::atoi(count) : XF_TEST_SANITIZED ? 20 : 80;
+}
+
 // Random requests arrive between random steps. Some are cancelled.
 XF_TEST(requests_have_the_results_they_have_alone) {
     on_each_device(2, [&](const auto &context, const DeviceName &name) {
-        const std::vector<Request> requests = random_requests(78, XF_TEST_SANITIZED ? 20 : 80, true);
+        const std::vector<Request> requests = random_requests(78, request_count(), true);
         const auto model = make_reverser(context);
         xf::Engine engine({model}, nullptr, engine_options());
         Draw draw(6);
