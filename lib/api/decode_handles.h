@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "api/handles.h"
-#include "decode/decoder.h"
+#include "decode/decode_models.h"
+#include "decode/search.h"
 #include "xformer/decode.h"
 
 struct xf_hypotheses : xf::Handle<0x58460009u> {

@@ -3,14 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <memory>
 #include <vector>
 
-#include "core/usage.h"
 #include "data/batcher.h"
 #include "decode/attention_weights.h"
 #include "decode/banned_phrases.h"
+#include "decode/decode_models.h"
 #include "decode/device_search.h"
 #include "decode/host_search.h"
 #include "decode/inference_model.h"
@@ -56,39 +55,6 @@ struct DecodeTask {
     std::span<const int32_t> prefix;  // the beginning of the hypotheses
     const Constraint *constraint;     // null: none
     SentenceOutcome *outcome;         // receives the hypotheses
-};
-
-// Models that decode together.
-struct DecodeModels {
-    static constexpr size_t kMostInEnsemble = 8;
-
-    std::shared_ptr<const Model> model;
-    std::vector<std::shared_ptr<const Model>> ensemble{};  // the other models of an ensemble
-    std::shared_ptr<const Model> draft{};                  // proposes tokens for greedy search; may be null
-    const DraftPolicy *policy = nullptr;                   // as for Speculation
-
-    // Throws XF_ERROR_INVALID_ARGUMENT if the models cannot decode together.
-    void check() const;
-    // Equal for models that decode with equal bits.
-    uint64_t hash() const;
-};
-
-// Locks the parameters of models for reading: while they are in use, they cannot be trained.
-class ModelsUse {
-public:
-    // Throws XF_ERROR_BUSY if another call changes a model.
-    explicit ModelsUse(const DecodeModels &models);
-    ModelsUse(const ModelsUse &) = delete;
-    ModelsUse &operator=(const ModelsUse &) = delete;
-
-private:
-    struct Lock {
-        ~Lock() {
-            if (usage != nullptr) usage->end(false);
-        }
-        Usage *usage = nullptr;
-    };
-    std::array<Lock, DecodeModels::kMostInEnsemble + 1> locks_;  // a draft is the last
 };
 
 struct EvalStats {
