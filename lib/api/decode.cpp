@@ -26,6 +26,9 @@ DecodeModels xf::models_of(const xf_model &model, const xf_decode_models *more) 
     const xf_decode_models given = get_struct(more, "more");
     XF_CHECK(given.ensemble != nullptr || given.ensemble_count == 0, XF_ERROR_INVALID_ARGUMENT,
              "more->ensemble is NULL with a count of %zu", given.ensemble_count);
+    XF_CHECK(given.ensemble_count < DecodeModels::kMostInEnsemble, XF_ERROR_INVALID_ARGUMENT,
+             "more->ensemble_count is %zu, expected at most %zu", given.ensemble_count,
+             DecodeModels::kMostInEnsemble - 1);
     const std::string tokenizer = tokenizer_json(model);
     const auto add = [&](const xf_model *other, const std::string &name) -> std::shared_ptr<const Model> {
         const auto use = shared(other, name.c_str());

@@ -79,6 +79,72 @@ TEST(within_a_call) {
     ACCEPTED(xf_train_step(world.trainer, &next, 1, NULL, NULL, err)); /* free again */
 }
 
+/* Handles with which a model of an ensemble, or a draft, is taken. */
+static struct several {
+    xf_context *context;
+    xf_model *models[2];
+    xf_trainer *trainer;
+    xf_decoder *decoders[2]; /* on models[0]: with models[1] in an ensemble, and as a draft */
+    xf_decode_models more[2];
+    const xf_model *others[1];
+    int visits;
+} several;
+
+/* The host's executor, within a training step of models[1] the first time. */
+static void train_visitor(void *user, const xf_job *job) {
+    (void)user;
+    if (several.visits++ == 0) {
+        xf_hypotheses *answers = SENTINEL;
+        xf_engine *engine = SENTINEL;
+        double score = 0;
+        for (int i = 0; i < 2; ++i) {
+            REFUSED(XF_ERROR_BUSY, answers,
+                    xf_translate(several.decoders[i], texts, NULL, 1, NULL, NULL, &answers, err));
+            REFUSED(XF_ERROR_BUSY, score, xf_score(several.decoders[i], &one_pair, NULL, &score, err));
+            REFUSED(XF_ERROR_BUSY, engine, xf_engine_create(several.models[0], &several.more[i], NULL, &engine, err));
+        }
+    }
+    for (int32_t i = 0; i < job->count; ++i) job->run(job->arg, i);
+}
+
+/* A decoder of several models holds all of them. */
+static void train_another(void) {
+    REFUSED(XF_ERROR_BUSY, nothing, xf_train_step(several.trainer, &one_pair, 1, NULL, NULL, err));
+}
+
+TEST(several_models) {
+    const xf_host host = {.struct_size = sizeof host, .parallel = train_visitor};
+    OWNED_CONFIG *config = small_config("cpu:ref");
+    set(config, "decode.beam", "1");
+    several.visits = 1;
+    ACCEPTED(xf_context_create(config, &host, &several.context, err));
+    for (int i = 0; i < 2; ++i)
+        ACCEPTED(xf_model_copy(world.model, several.context, NULL, NULL, &several.models[i], err));
+    ACCEPTED(xf_trainer_create(several.models[1], config, &several.trainer, err));
+    several.others[0] = several.models[1];
+    several.more[0] = (xf_decode_models){sizeof(xf_decode_models), several.others, 1, NULL};
+    several.more[1] = (xf_decode_models){sizeof(xf_decode_models), NULL, 0, several.models[1]};
+    for (int i = 0; i < 2; ++i) {
+        struct visit visit = {train_another, 0};
+        const xf_constraint constraint = {sizeof constraint, visit_once, &visit};
+        xf_decode_params params = XF_DECODE_PARAMS_INIT;
+        params.constraint = &constraint;
+        ACCEPTED(xf_decoder_create(several.models[0], &several.more[i], config, &several.decoders[i], err));
+        MAKE(hypotheses, answers, xf_decode(several.decoders[i], &one_pair, &params, NULL, &answers, err));
+        assert_true(visit.done > 0);
+    }
+    several.visits = 0;
+    ACCEPTED(xf_train_step(several.trainer, &one_pair, 1, NULL, NULL, err));
+    assert_true(several.visits > 0);
+    for (int i = 0; i < 2; ++i) {
+        MAKE(hypotheses, answers, xf_decode(several.decoders[i], &one_pair, NULL, NULL, &answers, err));
+        xf_decoder_free(several.decoders[i]);
+        xf_model_free(several.models[i]);
+    }
+    xf_trainer_free(several.trainer);
+    xf_context_free(several.context);
+}
+
 /* Frees every object that the call uses while it runs. */
 static void free_all(void) {
     xf_decoder_free(world.decoder);

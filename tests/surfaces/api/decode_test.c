@@ -1,5 +1,5 @@
 /*
- * decode.h: refusals of decoding, scoring and evaluating, and the edges of what is allowed.
+ * decode.h: refusals of decoding, scoring and evaluating, the edges of what is allowed, ensembles, and drafts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -326,6 +326,152 @@ TEST(smoothing) {
     assert_true(nll[0] == nll[1]);
     assert_true(all[0] > V * log(V) * 0.999); /* the least a sum of -log P can be */
     assert_true(fabs(all[0] - all[1]) < 1e-5 * all[0]);
+}
+
+/* A model with more layers of the decoder than the world's, and with other weights. */
+static xf_model *deeper_model(xf_context *context, const xf_tokenizer *tokenizer) {
+    OWNED_CONFIG *config = small_config("cpu:ref");
+    xf_model *model = NULL;
+    set(config, "model.decoder_layers", "4");
+    set(config, "model.seed", "77");
+    ACCEPTED(xf_model_create(context, tokenizer, config, &model, err));
+    return model;
+}
+
+/* Scores, losses, and hypotheses of an ensemble are those of the mean log-probability of its models. */
+TEST(ensemble) {
+    OWNED_CONFIG *config = small_config("cpu:ref");
+    set(config, "decode.alpha", "0");
+    xf_model *models[2] = {NULL, deeper_model(world.context, world.tokenizer)};
+    ACCEPTED(xf_model_copy(world.model, NULL, NULL, NULL, &models[0], err));
+    const xf_model *const others[] = {models[1]};
+    xf_decode_models more = XF_DECODE_MODELS_INIT;
+    more.ensemble = others;
+    more.ensemble_count = 1;
+    xf_decoder *decoders[3];
+    for (int i = 0; i < 3; ++i)
+        ACCEPTED(xf_decoder_create(models[i % 2], i == 2 ? &more : NULL, config, &decoders[i], err));
+    for (int i = 0; i < 2; ++i) xf_model_free(models[i]); /* the decoders keep them alive */
+
+    double scores[3][2];
+    xf_eval_stats stats[3];
+    for (int i = 0; i < 3; ++i) {
+        stats[i] = (xf_eval_stats)XF_EVAL_STATS_INIT;
+        ACCEPTED(xf_score(decoders[i], &two_pairs, NULL, scores[i], err));
+        ACCEPTED(evaluate_pairs(decoders[i], world.context, &two_pairs, &stats[i], err));
+    }
+    for (int s = 0; s < 2; ++s) {
+        assert_true(scores[0][s] != scores[1][s]);
+        assert_true(scores[2][s] == (scores[0][s] + scores[1][s]) / 2);
+    }
+    assert_int_equal(stats[2].tgt_tokens, stats[0].tgt_tokens);
+    assert_true(fabs(stats[2].nll - (stats[0].nll + stats[1].nll) / 2) < 1e-12);
+
+    MAKE(hypotheses, found, xf_decode(decoders[2], &one_pair, NULL, NULL, &found, err));
+    const xf_hypothesis h = get_hypothesis(found, 0, 0);
+    int32_t target[80];
+    const int64_t offsets[] = {0, (int64_t)h.id_count + 1};
+    memcpy(target, h.ids, h.id_count * sizeof *target);
+    target[h.id_count] = TOKEN_END;
+    double means[2], mean;
+    xf_batch pair = one_pair;
+    pair.tgt_ids = target;
+    pair.tgt_offsets = offsets;
+    for (int i = 0; i < 2; ++i) ACCEPTED(xf_score(decoders[i], &pair, NULL, &means[i], err));
+    ACCEPTED(xf_score(decoders[2], &pair, NULL, &mean, err));
+    assert_true(mean == (means[0] + means[1]) / 2);
+    if (h.finished) assert_true(fabs(h.log_probability - mean) < 1e-4);
+    for (int i = 0; i < 3; ++i) xf_decoder_free(decoders[i]);
+}
+
+static void read_counts(void *user, const xf_log_line *line) {
+    int *counts = user;
+    (void)sscanf(line->message, "the draft proposed %d tokens, of which %d were accepted", &counts[0], &counts[1]);
+}
+
+/* A draft proposes tokens, and the results have the same bits as without it. */
+TEST(draft) {
+    int counts[2] = {-1, -1};
+    const xf_host host = {
+        .struct_size = sizeof host, .log_user = counts, .log = read_counts, .log_level = XF_LOG_DEBUG};
+    OWNED_CONFIG *config = small_config("cpu:ref");
+    MAKE(context, context, xf_context_create(config, &host, &context, err));
+    xf_model *model = deeper_model(context, world.tokenizer), *draft = NULL;
+    ACCEPTED(xf_model_copy(world.model, context, NULL, NULL, &draft, err));
+    xf_decode_models more = XF_DECODE_MODELS_INIT;
+    more.draft = draft;
+    set(config, "decode.beam", "1");
+    set(config, "decode.min_tokens", "5");
+    MAKE(decoder, plain, xf_decoder_create(model, NULL, config, &plain, err));
+    MAKE(decoder, drafted, xf_decoder_create(model, &more, config, &drafted, err));
+    xf_model_free(model);
+    xf_model_free(draft);
+    for (int beam = 1; beam <= 2; ++beam) {
+        xf_decode_params params = XF_DECODE_PARAMS_INIT;
+        OWNED_CONFIG *options = NULL;
+        ACCEPTED(xf_config_create(&options, err));
+        set(options, "decode.beam", beam == 1 ? "1" : "2");
+        params.config = options;
+        MAKE(hypotheses, expected, xf_decode(plain, &one_pair, &params, NULL, &expected, err));
+        assert_int_equal(counts[0], beam == 1 ? -1 : 0);
+        MAKE(hypotheses, found, xf_decode(drafted, &one_pair, &params, NULL, &found, err));
+        assert_true(beam == 1 ? counts[0] > 0 && counts[1] >= 0 && counts[1] <= counts[0] : counts[0] == 0);
+        counts[0] = 0;
+        const xf_hypothesis a = get_hypothesis(expected, 0, 0), b = get_hypothesis(found, 0, 0);
+        assert_true(a.score == b.score && a.id_count == b.id_count && a.finished == b.finished);
+        assert_memory_equal(a.ids, b.ids, a.id_count * sizeof *a.ids);
+        assert_memory_equal(a.token_log_probabilities, b.token_log_probabilities, a.id_count * sizeof(float));
+    }
+}
+
+/* more: with world.model as the first model. */
+static void refused_models(xf_decode_models more, const char *reason) {
+    xf_decoder *decoder = SENTINEL;
+    xf_engine *engine = SENTINEL;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, decoder, xf_decoder_create(world.model, &more, NULL, &decoder, err));
+    SAYS(reason);
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, engine, xf_engine_create(world.model, &more, NULL, &engine, err));
+    SAYS(reason);
+}
+
+/* The model as the other one of an ensemble, and as a draft. */
+static void refused_model(const void *model, const char *reason) {
+    const xf_model *const others[] = {model};
+    refused_models((xf_decode_models){sizeof(xf_decode_models), others, 1, NULL}, reason);
+    if (model != NULL) refused_models((xf_decode_models){sizeof(xf_decode_models), NULL, 0, model}, reason);
+}
+
+TEST(models_that_cannot_decode_together) {
+    const xf_model *others[8];
+    for (int i = 0; i < 8; ++i) others[i] = world.model;
+    const xf_decode_models none = XF_DECODE_MODELS_INIT, one = {sizeof one, others, 1, NULL};
+    CHANGED(xf_decode_models, m, none, struct_size = 0, refused_models(m, "more->struct_size is 0"));
+    CHANGED(xf_decode_models, m, none, ensemble_count = 1,
+            refused_models(m, "more->ensemble is NULL with a count of 1"));
+    CHANGED(xf_decode_models, m, one, draft = world.model, refused_models(m, "a draft is set for an ensemble of 2"));
+    CHANGED(xf_decode_models, m, one, ensemble_count = 8,
+            refused_models(m, "more->ensemble_count is 8, expected at most 7"));
+    CHANGED(xf_decode_models, m, one, ensemble_count = SIZE_MAX, refused_models(m, "expected at most 7"));
+    CHANGED(xf_decode_models, m, one, ensemble_count = 7,
+            { MAKE(decoder, decoder, xf_decoder_create(world.model, &m, NULL, &decoder, err)); });
+    for (int i = 0; i < WRONG_HANDLES; ++i)
+        if (i != MODEL) refused_model(wrong_handle(i), "more->");
+
+    OWNED_CONFIG *config = small_config("cpu:ref"), *sized = small_config("cpu:ref");
+    set(config, "tokenizer.vocab_size", "280");
+    MAKE(tokenizer, smaller, xf_tokenizer_train(world.context, world.corpus, config, NULL, &smaller, err));
+    MAKE(model, other, xf_model_create(world.context, smaller, config, &other, err));
+    refused_model(other, "has another tokenizer than the first model");
+    ACCEPTED(xf_config_set_number(sized, "model.vocab_size", vocab_size_of(world.tokenizer), err));
+    MAKE(model, without, xf_model_create(world.context, NULL, sized, &without, err));
+    refused_model(without, "has another tokenizer than the first model");
+    OWNED_CONTEXT *context = context_on("cpu:ref");
+    MAKE(model, foreign, xf_model_copy(world.model, context, NULL, NULL, &foreign, err));
+    refused_model(foreign, "belongs to another context than the");
+    set(config, "model.max_length", "63");
+    MAKE(model, shorter, xf_model_create(world.context, world.tokenizer, config, &shorter, err));
+    const xf_model *const short_others[] = {shorter};
+    CHANGED(xf_decode_models, m, one, ensemble = short_others, refused_models(m, "has model.max_length 63"));
 }
 
 int main(void) { return RUN_TESTS(world_open, world_close); }

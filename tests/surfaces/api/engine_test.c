@@ -1,5 +1,5 @@
 /*
- * engine.h: refusals, events and their order, streaming, cancellation, deadlines, a new model, forks, and memory.
+ * engine.h: refusals, events and their order, streaming, cancellation, deadlines, new models, forks, and memory.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -334,6 +334,60 @@ TEST(a_new_model_decodes_the_requests_that_begin_later) {
     ACCEPTED(xf_engine_get_info(engine, &after, err));
     assert_int_equal(after.model_hash, before.model_hash);
     ACCEPTED(xf_train_step(world.trainer, &two_pairs, 1, NULL, NULL, err));
+}
+
+/* Several models decode as in a decoder, and all of them are locked until the engine does not use them. */
+TEST(several_models) {
+    OWNED_CONFIG *config = small_config("cpu:ref");
+    set(config, "model.decoder_layers", "4");
+    set(config, "model.seed", "78");
+    set(config, "decode.beam", "1");
+    set(config, "engine.thread", "false");
+    MAKE(model, deep, xf_model_create(world.context, world.tokenizer, config, &deep, err));
+    MAKE(model, first, xf_model_copy(world.model, NULL, NULL, NULL, &first, err));
+    const xf_model *const others[] = {world.model};
+    const xf_decode_models ensemble = {sizeof ensemble, others, 1, NULL}, draft = {sizeof draft, NULL, 0, world.model};
+    MAKE(decoder, together, xf_decoder_create(deep, &ensemble, config, &together, err));
+    MAKE(decoder, plain, xf_decoder_create(deep, NULL, config, &plain, err));
+    MAKE(engine, engine, xf_engine_create(deep, &ensemble, config, &engine, err));
+    uint64_t hashes[3];
+    for (int use = 0; use < 3; ++use) { /* an ensemble, a draft, one model */
+        if (use > 0) ACCEPTED(xf_engine_set_model(engine, deep, use == 1 ? &draft : NULL, err));
+        if (use < 2) REFUSED(XF_ERROR_BUSY, nothing, xf_train_step(world.trainer, &two_pairs, 1, NULL, NULL, err));
+        MAKE(hypotheses, expected,
+             xf_translate(use == 0 ? together : plain, texts, NULL, TEXTS, NULL, NULL, &expected, err));
+        uint64_t ids[TEXTS];
+        for (size_t i = 0; i < TEXTS; ++i) {
+            const xf_request request = text_request(texts[i]);
+            ids[i] = submit(engine, &request);
+        }
+        run(engine);
+        PAINTED(xf_engine_info, info);
+        ACCEPTED(xf_engine_get_info(engine, &info, err));
+        assert_int_equal(info.model_count, 1);
+        hashes[use] = info.model_hash;
+        for (size_t i = 0; i < TEXTS; ++i) {
+            xf_event event = next_event(engine);
+            const size_t at = (size_t)(event.id - ids[0]);
+            const xf_hypothesis found = best(event.hypotheses, 0), wanted = best(expected, at);
+            assert_string_equal(found.text, wanted.text);
+            assert_memory_equal(&found.score, &wanted.score, sizeof found.score);
+            assert_int_equal(event.model_hash, texts[at][0] != 0 ? info.model_hash : 0); /* "" never begins */
+            xf_hypotheses_free(event.hypotheses);
+        }
+    }
+    assert_true(hashes[0] != hashes[1]);
+    assert_int_equal(hashes[1], hashes[2]); /* a draft does not change results */
+    ACCEPTED(xf_train_step(world.trainer, &two_pairs, 1, NULL, NULL, err));
+
+    /* An engine that refuses models keeps its own. */
+    PAINTED(xf_engine_info, info);
+    CHANGED(xf_decode_models, m, draft, struct_size = 0,
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_engine_set_model(engine, first, &m, err)));
+    CHANGED(xf_decode_models, m, ensemble, draft = first,
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_engine_set_model(engine, first, &m, err)));
+    ACCEPTED(xf_engine_get_info(engine, &info, err));
+    assert_int_equal(info.model_hash, hashes[2]);
 }
 
 /* With this many bytes besides the model: the number of requests that succeed, and of those that begin again. */
