@@ -59,7 +59,8 @@ static bool stack_open(struct stack *stack, const xf_config *options, const stru
     if (status == XF_OK) status = xf_context_create(config, NULL, &stack->context, &stack->err);
     if (status == XF_OK) status = xf_model_create(stack->context, NULL, config, &stack->model, &stack->err);
     if (status == XF_OK && trains) status = xf_trainer_create(stack->model, config, &stack->trainer, &stack->err);
-    if (status == XF_OK && !trains) status = xf_decoder_create(stack->model, NULL, config, &stack->decoder, &stack->err);
+    if (status == XF_OK && !trains)
+        status = xf_decoder_create(stack->model, NULL, config, &stack->decoder, &stack->err);
     xf_config_free(config);
     stack->source = allocate((size_t)shape->n * sizeof *stack->source);
     for (int64_t i = 0; i < shape->n; ++i) stack->source[i] = (int32_t)(2 + i * 37 % (VOCABULARY - 2));

@@ -22,8 +22,8 @@
  * its own thread. After fork(), the functions return XF_ERROR_FORKED in the child, where an engine may only be freed.
  *
  * Devices. On a GPU, only requests with equal "decode.beam" share the steps of the decoder, and those whose search runs
- * on the CPU (decode.h) only with each other. The engine may detect the
- * end of a request up to three steps late, because reading the state of the search delays the GPU.
+ * on the CPU (decode.h) only with each other. The engine may detect the end of a request up to three steps late,
+ * because reading the state of the search delays the GPU.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -260,7 +260,10 @@ typedef struct xf_engine_info {
     int64_t encoder_passes;
     /** Requests that began again because memory was exhausted. */
     int64_t restarts;
-    /** Hash of the options and weights of the current model, or of all models of an ensemble. Equal models have equal hashes. */
+    /**
+     * Hash of the options and weights of the current model, or of all models of an ensemble. Equal models have equal
+     * hashes.
+     */
     uint64_t model_hash;
     /** Models in use: the current one, and earlier ones with active requests. */
     int32_t model_count;

@@ -40,7 +40,7 @@ static int update(xf_engine *engine, const xf_model *model, xf_batcher *correcti
     xf_trainer_free(trainer);
     const int good = loss_of(copy, held_out) < loss_of(model, held_out) + 0.1;
     if (good) must(xf_engine_set_model(engine, copy, NULL, &err)); /* active requests keep the old model */
-    xf_model_free(copy);                                     /* the engine keeps it alive */
+    xf_model_free(copy);                                           /* the engine keeps it alive */
     xf_config_free(config);
     return good;
 }
