@@ -52,6 +52,25 @@ int main(void) {
     printf("'%s', %s\n", other.text, other.complete ? "complete" : "ended by the deadline");
     /* [params] */
 
+    /* [samples] */
+    xf_hypotheses *samples[2] = {NULL, NULL};
+    must(xf_config_set(options, "decode.beam", "1", &err));
+    must(xf_config_set(options, "decode.temperature", "2", &err));
+    must(xf_config_set(options, "decode.top_k", "50", &err));
+    must(xf_config_set(options, "decode.n_best", "3", &err)); /* three samples */
+    must(xf_config_set(options, "decode.seed", "7", &err));
+    params.prefixes = NULL;
+    must(xf_translate(decoder, texts, NULL, 1, &params, NULL, &samples[0], &err));
+    must(xf_translate(decoder, texts, NULL, 3, &params, NULL, &samples[1], &err));
+    int equal = 1;
+    for (size_t k = 0; k < 3; ++k) {
+        must(xf_hypotheses_get(samples[0], 0, k, &h, &err));
+        must(xf_hypotheses_get(samples[1], 0, k, &other, &err));
+        if (h.score != other.score || strcmp(h.text, other.text) != 0) equal = 0;
+    }
+    printf("samples of the second call: %s\n", equal ? "the same" : "different");
+    /* [samples] */
+
     /* [status] */
     const char *const mixed[] = {"three two one", "\xFF is not UTF-8"};
     must(xf_translate(decoder, mixed, NULL, 2, NULL, NULL, &partial, &err));
@@ -103,6 +122,7 @@ int main(void) {
     xf_hypotheses_free(from_ids);
     xf_hypotheses_free(alone);
     xf_hypotheses_free(with_prefix);
+    for (int i = 0; i < 2; ++i) xf_hypotheses_free(samples[i]);
     xf_hypotheses_free(partial);
     xf_hypotheses_free(hypotheses);
     xf_decoder_free(decoder);
