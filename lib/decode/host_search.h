@@ -1,6 +1,7 @@
 // Beam search over many sentences on the host: alternates between a step of the decoder (nn/decoder_step.h) and a step
 // of the search of each sentence (beam.h). Sentences may be added between any two steps, each with its own options; the
-// result for a sentence does not depend on the others. Used on devices that do not implement xf_beam_step.
+// result for a sentence does not depend on the others. Used on devices that do not implement xf_beam_step, for
+// sentences that the search on the device does not support, and for ensembles.
 //
 // Memory is kept between calls, so the steady state allocates nothing.
 //
