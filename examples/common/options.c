@@ -95,8 +95,13 @@ static int unknown_flag(const struct command_line *line, const char *name, size_
 /* Stores the value of one of the command's own flags. */
 static int set_flag(struct command_line *line, const struct flag *flag, const char *value) {
     char *end = NULL;
-    if (flag->kind == FLAG_TEXT) {
-        *(const char **)flag->value = value;
+    if (flag->kind == FLAG_TEXT || flag->kind == FLAG_LIST) {
+        struct flag_list *list = flag->kind == FLAG_LIST ? flag->value : NULL;
+        if (list != NULL && list->count == MAX_LIST) {
+            complain("--%s is given more than %d times", flag->name, (int)MAX_LIST);
+            return EXIT_USAGE;
+        }
+        *(list != NULL ? &list->texts[list->count++] : (const char **)flag->value) = value;
         if (*value != '\0') return -1;
         complain("--%s is empty, expected %s", flag->name, flag->argument);
         return EXIT_USAGE;

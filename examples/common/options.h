@@ -17,10 +17,18 @@
 
 enum flag_kind {
     FLAG_TEXT,   /* value is a const char * */
+    FLAG_LIST,   /* value is a struct flag_list; each use of the flag adds a text */
     FLAG_COUNT,  /* value is an int64_t, 0 or more */
     FLAG_NUMBER, /* value is a double, 0 or more */
     FLAG_SWITCH, /* value is a bool; takes no argument */
     FLAG_OPTION  /* a short name of the library option "key" */
+};
+
+enum { MAX_LIST = 7 };
+
+struct flag_list {
+    const char *texts[MAX_LIST];
+    size_t count;
 };
 
 struct flag {

@@ -6,11 +6,26 @@
 #ifndef TRANSLATE_COMMANDS_H
 #define TRANSLATE_COMMANDS_H
 
+#include "options.h"
+
 /*
  * Returns the path of the default model, en-de.xf in the folder of the program, where the build puts it. The path is
  * valid until the program exits. NULL after a message if the file does not exist.
  */
 const char *model_beside(void);
+
+/* The files of models that decode together with the first one (xf_decode_models). */
+struct more_models {
+    struct flag_list ensemble;
+    const char *draft; /* NULL: none */
+};
+
+/* Rejects a draft that the search cannot use. Returns -1 to continue, or EXIT_USAGE after a message. */
+int check_draft(const struct more_models *more, const xf_config *config);
+
+/* Loads the models and creates a decoder. NULL after a message. */
+xf_decoder *open_decoder(xf_context *context, const xf_model *model, const struct more_models *more,
+                         const xf_config *config);
 
 int train_command(int argc, char **argv);
 int translate_command(int argc, char **argv);

@@ -19,6 +19,7 @@ enum { BATCH_LINES = 256 };
 
 struct scoring {
     const char *model;
+    struct more_models more;
     const char *paths[2]; /* of the sources and their translations; NULL: pairs on standard input */
     bool normalize;
 
@@ -135,11 +136,10 @@ static int score_lines(struct scoring *scoring) {
 }
 
 static int score(struct scoring *scoring) {
-    xf_error err;
     int status = EXIT_FAILED;
     xf_context *context = open_context(scoring->config);
     xf_model *model = context != NULL ? open_model(context, scoring->model, scoring->config) : NULL;
-    if (model != NULL && xf_decoder_create(model, NULL, scoring->config, &scoring->decoder, &err) != XF_OK) fail(&err);
+    if (model != NULL) scoring->decoder = open_decoder(context, model, &scoring->more, scoring->config);
     if (scoring->decoder != NULL) {
         scoring->scorer = model;
         if (scoring->paths[0] == NULL && isatty(STDIN_FILENO) == 1)
@@ -158,6 +158,8 @@ int score_command(int argc, char **argv) {
     const struct flag flags[] = {
         {"model", FLAG_TEXT, &scoring.model, NULL, "en-de.xf",
          "The model, or a checkpoint. The default is the one beside the program, English to German."},
+        {"ensemble", FLAG_LIST, &scoring.more.ensemble, NULL, "M2.xf",
+         "Another model with the same tokenizer. Prints the mean of the scores of all models. Up to 7 times."},
         {"normalize", FLAG_SWITCH, &scoring.normalize, NULL, "",
          "Divides each score by the number of tokens of the translation, end symbol included."},
         {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},

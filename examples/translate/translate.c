@@ -20,6 +20,7 @@
 
 struct session {
     const char *model, *banned;
+    struct more_models more;
     int64_t batch_lines;
     bool greedy, scores, prefixes;
     struct attention attention;
@@ -194,7 +195,7 @@ static int translate(struct session *session, const xf_config *config) {
     xf_model *model = context != NULL ? open_model(context, session->model, config) : NULL;
     xf_decoder *decoder = NULL;
     int status = EXIT_FAILED;
-    if (model != NULL && xf_decoder_create(model, NULL, config, &decoder, &err) != XF_OK) fail(&err);
+    if (model != NULL) decoder = open_decoder(context, model, &session->more, config);
     const char *language = "none";
     if (model != NULL) xf_config_get(xf_model_config(model), "model.target_language", &language, NULL);
     session->multilingual = strcmp(language, "none") != 0;
@@ -219,6 +220,10 @@ int translate_command(int argc, char **argv) {
     const struct flag flags[] = {
         {"model", FLAG_TEXT, &session.model, NULL, "en-de.xf",
          "The model, or a checkpoint. The default is the one beside the program, English to German."},
+        {"ensemble", FLAG_LIST, &session.more.ensemble, NULL, "M2.xf",
+         "Another model with the same tokenizer. The probabilities of all models are combined. Up to 7 times."},
+        {"draft", FLAG_TEXT, &session.more.draft, NULL, "SMALL.xf",
+         "A smaller model with the same tokenizer, which may speed up greedy search. Does not change translations."},
         {"beam", FLAG_OPTION, NULL, "decode.beam", "4", "The same as --decode.beam."},
         {"alpha", FLAG_OPTION, NULL, "decode.alpha", "0.6", "The same as --decode.alpha."},
         {"greedy", FLAG_SWITCH, &session.greedy, NULL, "", "The same as --decode.beam 1."},
@@ -251,14 +256,18 @@ int translate_command(int argc, char **argv) {
         return EXIT_USAGE;
     }
     if (session.model == NULL && (session.model = model_beside()) == NULL) return EXIT_USAGE;
-    const struct named_file page = {"--attention", session.attention.path}, model = {"--model", session.model};
-    status = check_apart(&page, &model, 1);
+    const struct flag_list *ensemble = &session.more.ensemble;
+    const struct named_file page = {"--attention", session.attention.path};
+    struct named_file models[MAX_LIST + 2] = {{"--model", session.model}, {"--draft", session.more.draft}};
+    for (size_t i = 0; i < ensemble->count; ++i) models[i + 2] = (struct named_file){"--ensemble", ensemble->texts[i]};
+    status = check_apart(&page, models, ensemble->count + 2);
     if (status < 0) status = check_writable(&page);
     if (status >= 0) return status;
     xf_config *config = NULL;
     xf_error err;
     if (xf_config_create(&config, &err) != XF_OK) return fail(&err);
     status = apply_decoding(&line, config, session.greedy);
+    if (status < 0) status = check_draft(&session.more, config);
     if (status < 0 && session.banned != NULL) status = read_banned(session.banned, config);
     if (status < 0) status = translate(&session, config);
     xf_config_free(config);
