@@ -34,6 +34,7 @@ class Api:
         self.functions, self.constants = described["functions"], described["constants"]
         self.aliases = {alias["name"]: alias["type"] for alias in described["aliases"]}
         self.handles, self.structs, self.callbacks = described["handles"], described["structs"], described["callbacks"]
+        self.handle_names = {handle["name"] for handle in self.handles}
         self.struct_names = {struct["name"] for struct in self.structs}
         self.callback_names = {callback["name"] for callback in self.callbacks}
 
@@ -121,6 +122,8 @@ class Python:
         base = re.sub(r"\b(const|volatile)\b|[ *]", "", type_)
         if levels == 2 and base == "char":
             return "POINTER(c_char_p)"
+        if levels == 2 and type_.startswith("const ") and base in self.api.handle_names:
+            return "POINTER(c_void_p)"
         if levels == 1 and base != "char" and self.api.scalar(base):
             return "POINTER(%s)" % self.api.scalar(base)[1]
         if base in self.api.struct_names:

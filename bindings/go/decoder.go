@@ -62,7 +62,7 @@ func (d *Decoder) in(c *call) *C.xf_decoder {
 func (m *Model) NewDecoder(settings Settings) (*Decoder, error) {
 	wrap := func(h *handle) *Decoder { return &Decoder{object{h}} }
 	return create(context.Background(), m.h, kindDecoder, wrap, func(c *call, p **C.xf_decoder) status {
-		return C.xf_decoder_create(m.in(c), c.config(settings), p, &c.err)
+		return C.xf_decoder_create(m.in(c), nil, c.config(settings), p, &c.err)
 	})
 }
 

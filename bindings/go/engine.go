@@ -99,7 +99,7 @@ func (m *Model) NewEngine(settings Settings) (*Engine, error) {
 		return &Engine{object{h}, r}
 	}
 	engine, err := create(context.Background(), m.h, kindEngine, wrap, func(c *call, p **C.xf_engine) status {
-		return C.xf_engine_create(m.in(c), c.config(settings), p, &c.err)
+		return C.xf_engine_create(m.in(c), nil, c.config(settings), p, &c.err)
 	})
 	if engine == nil {
 		C.free(unsafe.Pointer(r.call))
@@ -380,7 +380,7 @@ func (e *Engine) Step() (more bool, err error) {
 // continue with theirs, and the earlier model is in use until they have ended. ErrBusy: the model is being trained, or
 // requests use seven earlier models.
 func (e *Engine) SetModel(model *Model) error {
-	return do(func(c *call) status { return C.xf_engine_set_model(e.in(c), model.in(c), &c.err) })
+	return do(func(c *call) status { return C.xf_engine_set_model(e.in(c), model.in(c), nil, &c.err) })
 }
 
 // EngineInfo contains the state and the counters of an engine.

@@ -384,6 +384,15 @@ class xf_tensor_info(Sized):
     ]
 
 
+class xf_decode_models(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("ensemble", POINTER(c_void_p)),
+        ("ensemble_count", c_size_t),
+        ("draft", c_void_p),
+    ]
+
+
 class xf_constraint(Sized):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -591,7 +600,7 @@ PROTOTYPES: Dict[str, Tuple[Any, Tuple[Any, ...]]] = {
     "xf_model_get_tensor": (c_int32, (c_void_p, c_size_t, POINTER(xf_tensor_info), POINTER(xf_error))),
     "xf_model_read_tensor": (c_int32, (c_void_p, c_size_t, c_void_p, c_size_t, POINTER(xf_error))),
     "xf_model_write_tensor": (c_int32, (c_void_p, c_size_t, c_void_p, c_size_t, POINTER(xf_error))),
-    "xf_decoder_create": (c_int32, (c_void_p, c_void_p, c_void_p, POINTER(xf_error))),
+    "xf_decoder_create": (c_int32, (c_void_p, POINTER(xf_decode_models), c_void_p, c_void_p, POINTER(xf_error))),
     "xf_decoder_free": (None, (c_void_p,)),
     "xf_decode": (c_int32, (c_void_p, POINTER(xf_batch), POINTER(xf_decode_params), POINTER(xf_call), c_void_p, POINTER(xf_error))),
     "xf_translate": (c_int32, (c_void_p, POINTER(c_char_p), c_void_p, c_size_t, POINTER(xf_decode_params), POINTER(xf_call), c_void_p, POINTER(xf_error))),
@@ -602,13 +611,13 @@ PROTOTYPES: Dict[str, Tuple[Any, Tuple[Any, ...]]] = {
     "xf_score": (c_int32, (c_void_p, POINTER(xf_batch), POINTER(xf_call), c_void_p, POINTER(xf_error))),
     "xf_score_texts": (c_int32, (c_void_p, POINTER(c_char_p), c_void_p, POINTER(c_char_p), c_void_p, c_size_t, POINTER(xf_call), c_void_p, c_void_p, POINTER(xf_error))),
     "xf_evaluate": (c_int32, (c_void_p, c_void_p, POINTER(xf_call), POINTER(xf_eval_stats), POINTER(xf_error))),
-    "xf_engine_create": (c_int32, (c_void_p, c_void_p, c_void_p, POINTER(xf_error))),
+    "xf_engine_create": (c_int32, (c_void_p, POINTER(xf_decode_models), c_void_p, c_void_p, POINTER(xf_error))),
     "xf_engine_free": (None, (c_void_p,)),
     "xf_engine_submit": (c_int32, (c_void_p, POINTER(xf_request), c_void_p, POINTER(xf_error))),
     "xf_engine_cancel": (c_int32, (c_void_p, c_uint64, POINTER(xf_error))),
     "xf_engine_next": (c_int32, (c_void_p, c_int64, POINTER(xf_call), POINTER(xf_event), POINTER(xf_error))),
     "xf_engine_step": (c_int32, (c_void_p, POINTER(xf_error))),
-    "xf_engine_set_model": (c_int32, (c_void_p, c_void_p, POINTER(xf_error))),
+    "xf_engine_set_model": (c_int32, (c_void_p, c_void_p, POINTER(xf_decode_models), POINTER(xf_error))),
     "xf_engine_get_info": (c_int32, (c_void_p, POINTER(xf_engine_info), POINTER(xf_error))),
     "xf_bleu": (c_int32, (POINTER(c_char_p), c_void_p, POINTER(c_char_p), c_void_p, c_size_t, c_int32, POINTER(xf_bleu_score), POINTER(xf_error))),
     "xf_chrf": (c_int32, (POINTER(c_char_p), c_void_p, POINTER(c_char_p), c_void_p, c_size_t, POINTER(xf_chrf_score), POINTER(xf_error))),

@@ -73,7 +73,7 @@ class Decoder(Handle):
 
     def __init__(self, model: Model, config: ConfigLike = None) -> None:
         native = Model._of(model, "model")
-        self._create(lib.xf_decoder_create, native, pointer_of(config), keep=native)
+        self._create(lib.xf_decoder_create, native, None, pointer_of(config), keep=native)
 
     def translate(
         self,

@@ -141,7 +141,7 @@ class Engine(Handle):
         self._readers: Dict[asyncio.AbstractEventLoop, int] = {}
         native = Model._of(model, "model")
         self._free = functools.partial(_free, (native, self._requests))
-        self._create(lib.xf_engine_create, native, pointer_of(config))
+        self._create(lib.xf_engine_create, native, None, pointer_of(config))
         self._threadless = lib.xf_engine_step(self._c, None) == Status.DONE
         self._descriptor = self.info.descriptor
         _engines.add(self)
@@ -189,7 +189,7 @@ class Engine(Handle):
 
     def set_model(self, model: Model) -> None:
         """Replaces the model. Requests that begin later use the new one; active requests end with theirs."""
-        call(lib.xf_engine_set_model, self._c, Model._of(model, "model"))
+        call(lib.xf_engine_set_model, self._c, Model._of(model, "model"), None)
 
     @property
     def info(self) -> EngineInfo:

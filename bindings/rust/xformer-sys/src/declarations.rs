@@ -617,6 +617,24 @@ pub const XF_TENSOR_INFO_INIT: xf_tensor_info = xf_tensor_info {
 /// Documented in `xformer/decode.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
+pub struct xf_decode_models {
+    pub struct_size: usize,
+    pub ensemble: *const *const xf_model,
+    pub ensemble_count: usize,
+    pub draft: *const xf_model,
+}
+
+/// `xf_decode_models` with its `struct_size`; all else is zero.
+pub const XF_DECODE_MODELS_INIT: xf_decode_models = xf_decode_models {
+    struct_size: size_of::<xf_decode_models>(),
+    ensemble: null(),
+    ensemble_count: 0,
+    draft: null(),
+};
+
+/// Documented in `xformer/decode.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub struct xf_decode_params {
     pub struct_size: usize,
     pub config: *const xf_config,
@@ -1083,7 +1101,7 @@ extern "C" {
     /// Documented in `xformer/model.h`.
     pub fn xf_model_write_tensor(model: *mut xf_model, index: usize, values: *const f32, count: usize, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/decode.h`.
-    pub fn xf_decoder_create(model: *const xf_model, config: *const xf_config, out: *mut *mut xf_decoder, err: *mut xf_error) -> xf_status;
+    pub fn xf_decoder_create(model: *const xf_model, more: *const xf_decode_models, config: *const xf_config, out: *mut *mut xf_decoder, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/decode.h`.
     pub fn xf_decoder_free(decoder: *mut xf_decoder);
     /// Documented in `xformer/decode.h`.
@@ -1105,7 +1123,7 @@ extern "C" {
     /// Documented in `xformer/decode.h`.
     pub fn xf_evaluate(decoder: *mut xf_decoder, batcher: *mut xf_batcher, call: *const xf_call, stats: *mut xf_eval_stats, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/engine.h`.
-    pub fn xf_engine_create(model: *const xf_model, config: *const xf_config, out: *mut *mut xf_engine, err: *mut xf_error) -> xf_status;
+    pub fn xf_engine_create(model: *const xf_model, more: *const xf_decode_models, config: *const xf_config, out: *mut *mut xf_engine, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/engine.h`.
     pub fn xf_engine_free(engine: *mut xf_engine);
     /// Documented in `xformer/engine.h`.
@@ -1117,7 +1135,7 @@ extern "C" {
     /// Documented in `xformer/engine.h`.
     pub fn xf_engine_step(engine: *mut xf_engine, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/engine.h`.
-    pub fn xf_engine_set_model(engine: *mut xf_engine, model: *const xf_model, err: *mut xf_error) -> xf_status;
+    pub fn xf_engine_set_model(engine: *mut xf_engine, model: *const xf_model, more: *const xf_decode_models, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/engine.h`.
     pub fn xf_engine_get_info(engine: *const xf_engine, info: *mut xf_engine_info, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/eval.h`.

@@ -81,6 +81,7 @@ xf_source { struct_size, kind, fd, path, data, size, read, user }
 xf_sink { struct_size, kind, fd, path, data, capacity, write, user, size }
 xf_model_summary { struct_size, parameters, vocab_size, file_bytes, decode_bytes, train_bytes, step, has_tokenizer, weights }
 xf_tensor_info { struct_size, name, type_, dims, shape }
+xf_decode_models { struct_size, ensemble, ensemble_count, draft }
 xf_decode_params { struct_size, config, prefixes, prefix_lengths, prefix_ids, prefix_offsets, constraint }
 xf_sentence_info { struct_size, status, reserved, message, hypothesis_count }
 xf_hypothesis { struct_size, ids, id_count, text, text_length, token_log_probabilities, log_probability, score, finished, complete }
@@ -150,7 +151,7 @@ xf_model_tensor_count(*const xf_model) -> usize;
 xf_model_get_tensor(*const xf_model, usize, *mut xf_tensor_info, *mut xf_error) -> xf_status;
 xf_model_read_tensor(*const xf_model, usize, *mut f32, usize, *mut xf_error) -> xf_status;
 xf_model_write_tensor(*mut xf_model, usize, *const f32, usize, *mut xf_error) -> xf_status;
-xf_decoder_create(*const xf_model, *const xf_config, *mut *mut xf_decoder, *mut xf_error) -> xf_status;
+xf_decoder_create(*const xf_model, *const xf_decode_models, *const xf_config, *mut *mut xf_decoder, *mut xf_error) -> xf_status;
 xf_decoder_free(*mut xf_decoder);
 xf_decode(*mut xf_decoder, *const xf_batch, *const xf_decode_params, *const xf_call, *mut *mut xf_hypotheses, *mut xf_error) -> xf_status;
 xf_translate(*mut xf_decoder, *const *const c_char, *const usize, usize, *const xf_decode_params, *const xf_call, *mut *mut xf_hypotheses, *mut xf_error) -> xf_status;
@@ -161,13 +162,13 @@ xf_hypotheses_free(*mut xf_hypotheses);
 xf_score(*mut xf_decoder, *const xf_batch, *const xf_call, *mut f64, *mut xf_error) -> xf_status;
 xf_score_texts(*mut xf_decoder, *const *const c_char, *const usize, *const *const c_char, *const usize, usize, *const xf_call, *mut f64, *mut xf_status, *mut xf_error) -> xf_status;
 xf_evaluate(*mut xf_decoder, *mut xf_batcher, *const xf_call, *mut xf_eval_stats, *mut xf_error) -> xf_status;
-xf_engine_create(*const xf_model, *const xf_config, *mut *mut xf_engine, *mut xf_error) -> xf_status;
+xf_engine_create(*const xf_model, *const xf_decode_models, *const xf_config, *mut *mut xf_engine, *mut xf_error) -> xf_status;
 xf_engine_free(*mut xf_engine);
 xf_engine_submit(*mut xf_engine, *const xf_request, *mut u64, *mut xf_error) -> xf_status;
 xf_engine_cancel(*mut xf_engine, u64, *mut xf_error) -> xf_status;
 xf_engine_next(*mut xf_engine, i64, *const xf_call, *mut xf_event, *mut xf_error) -> xf_status;
 xf_engine_step(*mut xf_engine, *mut xf_error) -> xf_status;
-xf_engine_set_model(*mut xf_engine, *const xf_model, *mut xf_error) -> xf_status;
+xf_engine_set_model(*mut xf_engine, *const xf_model, *const xf_decode_models, *mut xf_error) -> xf_status;
 xf_engine_get_info(*const xf_engine, *mut xf_engine_info, *mut xf_error) -> xf_status;
 xf_bleu(*const *const c_char, *const usize, *const *const c_char, *const usize, usize, i32, *mut xf_bleu_score, *mut xf_error) -> xf_status;
 xf_chrf(*const *const c_char, *const usize, *const *const c_char, *const usize, usize, *mut xf_chrf_score, *mut xf_error) -> xf_status;

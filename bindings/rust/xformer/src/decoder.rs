@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+use std::ptr::null;
+
 use xformer_sys as sys;
 
 use crate::handle::{Handle, Texts};
@@ -38,7 +40,7 @@ impl Decoder {
     /// "train.label_smoothing" and "train.label_smoothing_kind". [`Status::InvalidArgument`]: "decode.n_best" exceeds
     /// "decode.beam".
     pub fn new<'a>(model: &Model, config: impl Into<Option<&'a Config>>) -> Result<Self> {
-        let handle = make!(model.context(), xf_decoder_create(model.enter()?, config::pointer(config)))?;
+        let handle = make!(model.context(), xf_decoder_create(model.enter()?, null(), config::pointer(config)))?;
         Ok(Decoder { handle, model: model.clone() })
     }
 

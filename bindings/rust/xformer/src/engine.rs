@@ -540,7 +540,7 @@ impl Engine {
     /// Creates an engine and its thread. Reads the options of the groups "engine.", "decode.", and "text.". While an
     /// engine uses a model, the model cannot be trained; train a copy. [`Status::Busy`]: the model is being trained.
     pub fn new<'a>(model: &Model, config: impl Into<Option<&'a Config>>) -> Result<Self> {
-        let handle = make!(model.context(), xf_engine_create(model.enter()?, config::pointer(config)))?;
+        let handle = make!(model.context(), xf_engine_create(model.enter()?, null(), config::pointer(config)))?;
         let (handle, process) = (ManuallyDrop::new(handle), process::id());
         let inner = Inner { handle, process, state: Mutex::default(), changed: Condvar::new() };
         Ok(Engine { owner: Arc::new(Owner { inner: ManuallyDrop::new(Arc::new(inner)) }) })
@@ -588,7 +588,7 @@ impl Engine {
     /// with theirs, and the earlier model is in use until they have ended. [`Status::Busy`]: the model is being trained,
     /// or requests use seven earlier models.
     pub fn set_model(&self, model: &Model) -> Result<()> {
-        call!(xf_engine_set_model(self.inner().handle.enter()?, model.enter()?)).map(drop)
+        call!(xf_engine_set_model(self.inner().handle.enter()?, model.enter()?, null())).map(drop)
     }
 
     /// Reports the state of the engine.

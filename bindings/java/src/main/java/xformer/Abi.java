@@ -298,6 +298,16 @@ final class Abi {
         private xf_tensor_info() {}
     }
 
+    static final class xf_decode_models {
+        static final int SIZE = 32;
+        static final int struct_size = 0;
+        static final int ensemble = 8;
+        static final int ensemble_count = 16;
+        static final int draft = 24;
+
+        private xf_decode_models() {}
+    }
+
     static final class xf_decode_params {
         static final int SIZE = 56;
         static final int struct_size = 0;

@@ -23,7 +23,7 @@ public final class Decoder extends NativeObject {
      */
     public Decoder(Model model, Map<String, ?> options) {
         super(Handle.Kind.DECODER, model.services, (f, out) ->
-                Native.xf_decoder_create(f.use(model), f.config(options), out, f.err()));
+                Native.xf_decoder_create(f.use(model), 0, f.config(options), out, f.err()));
     }
 
     /** Translates a text. Throws an exception if it cannot be translated. */

@@ -44,7 +44,7 @@ public final class Engine extends NativeObject {
 
     private Engine(Model model, Settings settings) {
         super(Handle.Kind.ENGINE, model.services, (f, out) ->
-                Native.xf_engine_create(f.use(model), f.config(settings.config()), out, f.err()));
+                Native.xf_engine_create(f.use(model), 0, f.config(settings.config()), out, f.err()));
         settings.config().close();
         threaded = settings.threaded();
         executor = threaded ? ForkJoinPool.commonPool() : Runnable::run;
@@ -195,7 +195,7 @@ public final class Engine extends NativeObject {
 
     /** Replaces the model. Requests that begin later use the new one; active requests end with theirs. */
     public void setModel(Model model) {
-        Frame.run(f -> Native.xf_engine_set_model(f.use(this), f.use(model), f.err()));
+        Frame.run(f -> Native.xf_engine_set_model(f.use(this), f.use(model), 0, f.err()));
     }
 
     /** {@return state and counters} */

@@ -90,7 +90,7 @@ final class Native {
     static native int xf_model_get_tensor(long model, long index, long info, long err);
     static native int xf_model_read_tensor(long model, long index, long values, long count, long err);
     static native int xf_model_write_tensor(long model, long index, long values, long count, long err);
-    static native int xf_decoder_create(long model, long config, long out, long err);
+    static native int xf_decoder_create(long model, long more, long config, long out, long err);
     static native void xf_decoder_free(long decoder);
     static native int xf_decode(long decoder, long batch, long params, long call, long out, long err);
     static native int xf_translate(long decoder, long texts, long lengths, long count, long params, long call, long out, long err);
@@ -101,13 +101,13 @@ final class Native {
     static native int xf_score(long decoder, long batch, long call, long log_probabilities, long err);
     static native int xf_score_texts(long decoder, long sources, long source_lengths, long targets, long target_lengths, long count, long call, long log_probabilities, long statuses, long err);
     static native int xf_evaluate(long decoder, long batcher, long call, long stats, long err);
-    static native int xf_engine_create(long model, long config, long out, long err);
+    static native int xf_engine_create(long model, long more, long config, long out, long err);
     static native void xf_engine_free(long engine);
     static native int xf_engine_submit(long engine, long request, long id, long err);
     static native int xf_engine_cancel(long engine, long id, long err);
     static native int xf_engine_next(long engine, long timeout_ms, long call, long event, long err);
     static native int xf_engine_step(long engine, long err);
-    static native int xf_engine_set_model(long engine, long model, long err);
+    static native int xf_engine_set_model(long engine, long model, long more, long err);
     static native int xf_engine_get_info(long engine, long info, long err);
     static native int xf_bleu(long hypotheses, long hypothesis_lengths, long references, long reference_lengths, long count, long tokenize, long score, long err);
     static native int xf_chrf(long hypotheses, long hypothesis_lengths, long references, long reference_lengths, long count, long score, long err);
