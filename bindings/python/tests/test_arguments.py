@@ -53,6 +53,11 @@ class Arguments(WorldTest):
                 self.refused(TypeError, "batcher" + be % "Batcher", w.trainer.save, self.path("x"), wrong)
                 self.refused(TypeError, "tokenizer" + be % "Tokenizer", xformer.Model, w.context, wrong)
                 self.refused(TypeError, "tokenizer" + be % "Tokenizer", xformer.Batcher, w.corpus, wrong)
+        with xformer.Engine(w.model, w.config) as engine:
+            for function in (xformer.Decoder, xformer.Engine, engine.set_model):
+                self.refused(TypeError, "ensemble must be several models, not Model", function, w.model, ensemble=w.model)
+                self.refused(TypeError, "ensemble[1] must be a Model", function, w.model, ensemble=[w.model, None])
+                self.refused(TypeError, "draft must be a Model, not int", function, w.model, draft=5)
         self.refused(TypeError, "batches[1] must be a Batch, not int", w.trainer.step, [batch, 1])
         self.refused(TypeError, "batches must be a Batch or several, not int", w.trainer.step, 5)
         self.refused(TypeError, "sources[1] must be", xformer.Model.average, w.context, ["x", None])

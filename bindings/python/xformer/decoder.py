@@ -66,14 +66,27 @@ class Decoder(Handle):
     """Options and workspace for decoding with a model. Reads the options of the groups "decode." and "text.".
 
     A decoder does not copy parameters. Threads that translate at the same time share a model and have a decoder each.
+
+    ``ensemble`` are further models: the log-probability of a token is the mean of those of all models. ``draft`` is a
+    smaller model that makes greedy search ("decode.beam" 1) faster without changing the results. All models have the
+    same context, tokenizer, vocabulary, and special tokens. Raises :class:`InvalidArgumentError` for models that cannot
+    decode together, or for an ensemble with a draft. Models may be closed afterwards.
     """
 
     _kind = "decoder"
     _free = lib.xf_decoder_free
 
-    def __init__(self, model: Model, config: ConfigLike = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        config: ConfigLike = None,
+        *,
+        ensemble: Iterable[Model] = (),
+        draft: Optional[Model] = None,
+    ) -> None:
         native = Model._of(model, "model")
-        self._create(lib.xf_decoder_create, native, None, pointer_of(config), keep=native)
+        more, held = c_models(ensemble, draft)
+        self._create(lib.xf_decoder_create, native, ctypes.byref(more), pointer_of(config), keep=native)
 
     def translate(
         self,
@@ -251,6 +264,18 @@ class Decoder(Handle):
         """Like :meth:`evaluate`, in a thread; see :meth:`translate_async`."""
         stats: EvalStats = await in_thread(self.evaluate, batcher, progress=progress, deadline=deadline)
         return stats
+
+
+def c_models(ensemble: Iterable[Model], draft: Optional[Model]) -> Tuple[Any, List[Native]]:
+    """Returns an xf_decode_models, and the models to which it points, which must live as long."""
+    models = enumerate(_buffer.each(ensemble, "ensemble", "several models"))
+    held = [Model._of(model, "ensemble[%d]" % index) for index, model in models]
+    more = abi.xf_decode_models(ensemble_count=len(held))
+    more.ensemble = (ctypes.c_void_p * len(held))(*[native._as_parameter_ for native in held])
+    if draft is not None:
+        held.append(Model._of(draft, "draft"))
+        more.draft = held[-1]._as_parameter_
+    return more, held
 
 
 def _params(config: ConfigLike, constraint: Optional[Constraint], call: Call) -> Tuple[Any, Any]:

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Deque, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 from weakref import WeakSet
 
 from . import _buffer
@@ -23,7 +23,7 @@ from ._constraint import Constraint, c_constraint
 from ._handle import Handle, Native
 from .call import Call, Deadline, milliseconds
 from .config import ConfigLike, pointer_of
-from .decoder import Hypotheses, hypotheses_of
+from .decoder import Hypotheses, c_models, hypotheses_of
 from .errors import BusyError, Status, XformerError
 from .model import Model
 
@@ -127,11 +127,19 @@ class Engine(Handle):
 
     With the option "engine.thread" False, the engine computes in :meth:`step`, :meth:`translate`, and :meth:`stream`.
     While an engine uses a model, the model cannot be trained: train a copy, and pass it to :meth:`set_model`.
+    ``ensemble`` and ``draft`` are those of :class:`Decoder`.
     """
 
     _kind = "engine"
 
-    def __init__(self, model: Model, config: ConfigLike = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        config: ConfigLike = None,
+        *,
+        ensemble: Iterable[Model] = (),
+        draft: Optional[Model] = None,
+    ) -> None:
         self._condition = threading.Condition()
         self._requests: Dict[int, _Request] = {}
         self._events: Deque[Event] = deque()
@@ -141,7 +149,8 @@ class Engine(Handle):
         self._readers: Dict[asyncio.AbstractEventLoop, int] = {}
         native = Model._of(model, "model")
         self._free = functools.partial(_free, (native, self._requests))
-        self._create(lib.xf_engine_create, native, None, pointer_of(config))
+        more, held = c_models(ensemble, draft)
+        self._create(lib.xf_engine_create, native, ctypes.byref(more), pointer_of(config))
         self._threadless = lib.xf_engine_step(self._c, None) == Status.DONE
         self._descriptor = self.info.descriptor
         _engines.add(self)
@@ -187,9 +196,17 @@ class Engine(Handle):
         """Computes one step in this thread. Returns whether requests are left. Requires "engine.thread" False."""
         return call(lib.xf_engine_step, self._c) == Status.OK
 
-    def set_model(self, model: Model) -> None:
-        """Replaces the model. Requests that begin later use the new one; active requests end with theirs."""
-        call(lib.xf_engine_set_model, self._c, Model._of(model, "model"), None)
+    def set_model(self, model: Model, *, ensemble: Iterable[Model] = (), draft: Optional[Model] = None) -> None:
+        """Replaces the model, and the ensemble or the draft. Requests that begin later use the new ones; active requests
+        end with theirs.
+
+        Raises :class:`BusyError` if a model is being trained, or if requests use seven earlier models;
+        :class:`InvalidArgumentError` for a model of another context or with another "model.vocab_size", or for models
+        that cannot decode together (:class:`Decoder`).
+        """
+        native = Model._of(model, "model")
+        more, held = c_models(ensemble, draft)
+        call(lib.xf_engine_set_model, self._c, native, ctypes.byref(more))
 
     @property
     def info(self) -> EngineInfo:
