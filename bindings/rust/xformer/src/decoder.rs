@@ -2,12 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-use std::ptr::null;
-
 use xformer_sys as sys;
 
 use crate::handle::{Handle, Texts};
-use crate::{call, config, Batch, Batcher, Config, DecodeParams, Hypotheses, Model, Result, Status};
+use crate::{call, config, Batch, Batcher, Config, DecodeModels, DecodeParams, Hypotheses, Model, Result, Status};
 
 mirror! {
     /// Quality of a model on held-out pairs.
@@ -40,7 +38,18 @@ impl Decoder {
     /// "train.label_smoothing" and "train.label_smoothing_kind". [`Status::InvalidArgument`]: "decode.n_best" exceeds
     /// "decode.beam".
     pub fn new<'a>(model: &Model, config: impl Into<Option<&'a Config>>) -> Result<Self> {
-        let handle = make!(model.context(), xf_decoder_create(model.enter()?, null(), config::pointer(config)))?;
+        Decoder::with_models(model, DecodeModels::new(), config)
+    }
+
+    /// As [`new`](Decoder::new), with an ensemble or a draft. [`Status::InvalidArgument`]: also models that cannot decode
+    /// together, or an ensemble with a draft.
+    pub fn with_models<'a>(
+        model: &Model,
+        more: DecodeModels<'_>,
+        config: impl Into<Option<&'a Config>>,
+    ) -> Result<Self> {
+        let (first, config) = (model.enter()?, config::pointer(config));
+        let handle = more.pass(|more| make!(model.context(), xf_decoder_create(first, more, config)))?;
         Ok(Decoder { handle, model: model.clone() })
     }
 

@@ -28,7 +28,7 @@ use crate::experimental::{partials, Partial};
 use crate::handle::Handle;
 #[cfg(doc)]
 use crate::Decoder;
-use crate::{call, config, host, Config, Error, Hypotheses, Model, Result, Status};
+use crate::{call, config, host, Config, DecodeModels, Error, Hypotheses, Model, Result, Status};
 
 /// The longest wait in the library, so that a receiver sees what other threads have done.
 const SLICE: Duration = Duration::from_millis(20);
@@ -540,7 +540,18 @@ impl Engine {
     /// Creates an engine and its thread. Reads the options of the groups "engine.", "decode.", and "text.". While an
     /// engine uses a model, the model cannot be trained; train a copy. [`Status::Busy`]: the model is being trained.
     pub fn new<'a>(model: &Model, config: impl Into<Option<&'a Config>>) -> Result<Self> {
-        let handle = make!(model.context(), xf_engine_create(model.enter()?, null(), config::pointer(config)))?;
+        Engine::with_models(model, DecodeModels::new(), config)
+    }
+
+    /// As [`new`](Engine::new), with an ensemble or a draft. [`Status::InvalidArgument`]: also models that cannot decode
+    /// together, or an ensemble with a draft.
+    pub fn with_models<'a>(
+        model: &Model,
+        more: DecodeModels<'_>,
+        config: impl Into<Option<&'a Config>>,
+    ) -> Result<Self> {
+        let (first, config) = (model.enter()?, config::pointer(config));
+        let handle = more.pass(|more| make!(model.context(), xf_engine_create(first, more, config)))?;
         let (handle, process) = (ManuallyDrop::new(handle), process::id());
         let inner = Inner { handle, process, state: Mutex::default(), changed: Condvar::new() };
         Ok(Engine { owner: Arc::new(Owner { inner: ManuallyDrop::new(Arc::new(inner)) }) })
@@ -588,7 +599,14 @@ impl Engine {
     /// with theirs, and the earlier model is in use until they have ended. [`Status::Busy`]: the model is being trained,
     /// or requests use seven earlier models.
     pub fn set_model(&self, model: &Model) -> Result<()> {
-        call!(xf_engine_set_model(self.inner().handle.enter()?, model.enter()?, null())).map(drop)
+        self.set_models(model, DecodeModels::new())
+    }
+
+    /// As [`set_model`](Engine::set_model), with an ensemble or a draft. [`Status::InvalidArgument`]: models that cannot
+    /// decode together, or an ensemble with a draft.
+    pub fn set_models(&self, model: &Model, more: DecodeModels<'_>) -> Result<()> {
+        let (engine, first) = (self.inner().handle.enter()?, model.enter()?);
+        more.pass(|more| call!(xf_engine_set_model(engine, first, more))).map(drop)
     }
 
     /// Reports the state of the engine.

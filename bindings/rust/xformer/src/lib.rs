@@ -87,7 +87,7 @@ pub use host::{Host, LogLevel};
 pub use hypotheses::{Hypotheses, Hypothesis};
 pub use io::{Sink, Source};
 pub use model::{Model, ModelSummary, TensorInfo};
-pub use params::DecodeParams;
+pub use params::{DecodeModels, DecodeParams};
 pub use tokenizer::{Side, Tokenizer, TokenizerInfo};
 pub use trainer::{StepOutcome, StepStats, Trainer};
 pub use version::{build_info, version, version_num};

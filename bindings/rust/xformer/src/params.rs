@@ -1,4 +1,4 @@
-//! Parameters of one decoding call: options, prefixes, and a constraint.
+//! Parameters of one decoding call: options, prefixes, and a constraint; and the models of a decoder or an engine.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -9,7 +9,58 @@ use xformer_sys as sys;
 use crate::batch::Packed;
 use crate::experimental::Constraint;
 use crate::handle::Texts;
-use crate::{config, Config, Error, Result};
+use crate::{config, Config, Error, Model, Result};
+
+/// Further models that decode together with a first one: the others of an ensemble, or a draft.
+///
+/// They have the same context, tokenizer, vocabulary, and special tokens as the first one, and may be dropped afterwards.
+///
+/// ```
+/// # use xformer::{Config, Decoder, DecodeModels, Engine, Model, Result};
+/// # fn together(model: &Model, second: &Model, small: &Model, greedy: &Config) -> Result<()> {
+/// let mut decoder = Decoder::with_models(model, DecodeModels::new().ensemble([second]), None)?;
+/// let engine = Engine::with_models(model, DecodeModels::new().draft(small), greedy)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "it has no effect before it is passed"]
+pub struct DecodeModels<'a> {
+    ensemble: Vec<&'a Model>,
+    draft: Option<&'a Model>,
+}
+
+impl<'a> DecodeModels<'a> {
+    /// No further models.
+    pub fn new() -> Self {
+        DecodeModels::default()
+    }
+
+    /// The other models of an ensemble, at most 7. The log-probability of a token is the mean of those of all models.
+    pub fn ensemble(mut self, models: impl IntoIterator<Item = &'a Model>) -> Self {
+        self.ensemble = models.into_iter().collect();
+        self
+    }
+
+    /// A smaller model that proposes tokens in greedy search ("decode.beam" 1). It affects only the speed. Not with an
+    /// ensemble.
+    pub fn draft(mut self, model: &'a Model) -> Self {
+        self.draft = Some(model);
+        self
+    }
+
+    /// Makes a call with the C struct.
+    pub(crate) fn pass<T>(&self, function: impl FnOnce(*const sys::xf_decode_models) -> Result<T>) -> Result<T> {
+        let enter = |model: &&Model| model.enter().map(|model| model as *const sys::xf_model);
+        let ensemble = self.ensemble.iter().map(enter).collect::<Result<Vec<_>>>()?;
+        function(&sys::xf_decode_models {
+            ensemble: ensemble.as_ptr(),
+            ensemble_count: ensemble.len(),
+            draft: self.draft.as_ref().map_or(Ok(null()), enter)?,
+            ..sys::XF_DECODE_MODELS_INIT
+        })
+    }
+}
 
 /// Parameters of one call of [`Decoder::translate_with`](crate::Decoder::translate_with) or
 /// [`Decoder::decode_with`](crate::Decoder::decode_with).
