@@ -57,12 +57,50 @@ func (d *Decoder) in(c *call) *C.xf_decoder {
 	return (*C.xf_decoder)(c.hold(d.h))
 }
 
+// A ModelOption is an optional argument of NewDecoder, NewEngine, and SetModel: further models that decode together with
+// the first one. They have the same Context, tokenizer, vocabulary, and special tokens, and may be closed afterwards.
+type ModelOption func(*models)
+
+type models struct {
+	ensemble []*Model
+	draft    *Model
+}
+
+// WithEnsemble sets the other models of an ensemble, at most 7. The log-probability of a token is the mean of those of
+// all models.
+func WithEnsemble(others ...*Model) ModelOption {
+	return func(m *models) { m.ensemble = others }
+}
+
+// WithDraft sets a smaller model that proposes tokens in greedy search ("decode.beam" 1); nil: none. It affects only the
+// speed. Not with an ensemble.
+func WithDraft(draft *Model) ModelOption {
+	return func(m *models) { m.draft = draft }
+}
+
+// models converts further models.
+func (c *call) models(options []ModelOption) *C.xf_decode_models {
+	var more models
+	for _, option := range options {
+		option(&more)
+	}
+	ensemble := newArray[*C.xf_model](c, len(more.ensemble))
+	for i, model := range more.ensemble {
+		ensemble[i] = model.in(c)
+	}
+	given := first(newArray[C.xf_decode_models](c, 1))
+	*given = C.xf_decode_models{struct_size: C.sizeof_xf_decode_models, ensemble: first(ensemble),
+		ensemble_count: C.size_t(len(ensemble)), draft: more.draft.in(c)}
+	return given
+}
+
 // NewDecoder creates a decoder. It reads the options of the groups "decode." and "text."; for Evaluate also
-// "train.label_smoothing" and "train.label_smoothing_kind".
-func (m *Model) NewDecoder(settings Settings) (*Decoder, error) {
+// "train.label_smoothing" and "train.label_smoothing_kind". ErrInvalidArgument: also models that cannot decode together,
+// or an ensemble with a draft.
+func (m *Model) NewDecoder(settings Settings, more ...ModelOption) (*Decoder, error) {
 	wrap := func(h *handle) *Decoder { return &Decoder{object{h}} }
 	return create(context.Background(), m.h, kindDecoder, wrap, func(c *call, p **C.xf_decoder) status {
-		return C.xf_decoder_create(m.in(c), nil, c.config(settings), p, &c.err)
+		return C.xf_decoder_create(m.in(c), c.models(more), c.config(settings), p, &c.err)
 	})
 }
 

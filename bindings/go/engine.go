@@ -86,8 +86,9 @@ type pending struct {
 }
 
 // NewEngine creates an engine. It reads the options of the groups "engine.", "decode.", and "text.". While an engine uses
-// a model, the model cannot be trained; train a copy (ErrBusy: the model is being trained).
-func (m *Model) NewEngine(settings Settings) (*Engine, error) {
+// a model, the model cannot be trained; train a copy (ErrBusy: the model is being trained). ErrInvalidArgument: also
+// models that cannot decode together, or an ensemble with a draft.
+func (m *Model) NewEngine(settings Settings, more ...ModelOption) (*Engine, error) {
 	r := &requests{pending: map[*pending]struct{}{}, freed: make(chan struct{})}
 	r.call = (*C.xfgo_call)(C.calloc(1, C.sizeof_xfgo_call))
 	if r.call == nil {
@@ -99,7 +100,7 @@ func (m *Model) NewEngine(settings Settings) (*Engine, error) {
 		return &Engine{object{h}, r}
 	}
 	engine, err := create(context.Background(), m.h, kindEngine, wrap, func(c *call, p **C.xf_engine) status {
-		return C.xf_engine_create(m.in(c), nil, c.config(settings), p, &c.err)
+		return C.xf_engine_create(m.in(c), c.models(more), c.config(settings), p, &c.err)
 	})
 	if engine == nil {
 		C.free(unsafe.Pointer(r.call))
@@ -376,11 +377,12 @@ func (e *Engine) Step() (more bool, err error) {
 	return found == C.XF_OK && err == nil, err
 }
 
-// SetModel replaces the model by another one of the same Context. Requests that begin afterwards use it; active ones
-// continue with theirs, and the earlier model is in use until they have ended. ErrBusy: the model is being trained, or
-// requests use seven earlier models.
-func (e *Engine) SetModel(model *Model) error {
-	return do(func(c *call) status { return C.xf_engine_set_model(e.in(c), model.in(c), nil, &c.err) })
+// SetModel replaces the model by another one of the same Context, and the ensemble or the draft by those of the options.
+// Requests that begin afterwards use the new models; active ones continue with theirs, which are in use until then.
+// ErrBusy: a model is being trained, or requests use seven earlier models. ErrInvalidArgument: also models that cannot
+// decode together, or an ensemble with a draft.
+func (e *Engine) SetModel(model *Model, more ...ModelOption) error {
+	return do(func(c *call) status { return C.xf_engine_set_model(e.in(c), model.in(c), c.models(more), &c.err) })
 }
 
 // EngineInfo contains the state and the counters of an engine.
