@@ -22,8 +22,16 @@ public final class Decoder extends NativeObject {
      * "train.label_smoothing" and "train.label_smoothing_kind".
      */
     public Decoder(Model model, Map<String, ?> options) {
+        this(model, options, new DecodeModels());
+    }
+
+    /**
+     * Creates a decoder, as {@link #Decoder(Model, Map)}, with an ensemble or a draft. Throws an exception with
+     * {@link Status#INVALID_ARGUMENT} for models that cannot decode together, or for an ensemble with a draft.
+     */
+    public Decoder(Model model, Map<String, ?> options, DecodeModels more) {
         super(Handle.Kind.DECODER, model.services, (f, out) ->
-                Native.xf_decoder_create(f.use(model), 0, f.config(options), out, f.err()));
+                Native.xf_decoder_create(f.use(model), more.write(f), f.config(options), out, f.err()));
     }
 
     /** Translates a text. Throws an exception if it cannot be translated. */

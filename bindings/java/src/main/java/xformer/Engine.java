@@ -39,12 +39,17 @@ public final class Engine extends NativeObject {
 
     /** Creates an engine. Reads the options of the groups "engine.", "decode.", and "text.". */
     public Engine(Model model, Map<String, ?> options) {
-        this(model, Settings.of(options));
+        this(model, options, new DecodeModels());
     }
 
-    private Engine(Model model, Settings settings) {
+    /** Creates an engine with an ensemble or a draft, as {@link Decoder#Decoder(Model, Map, DecodeModels)}. */
+    public Engine(Model model, Map<String, ?> options, DecodeModels more) {
+        this(model, Settings.of(options), more);
+    }
+
+    private Engine(Model model, Settings settings, DecodeModels more) {
         super(Handle.Kind.ENGINE, model.services, (f, out) ->
-                Native.xf_engine_create(f.use(model), 0, f.config(settings.config()), out, f.err()));
+                Native.xf_engine_create(f.use(model), more.write(f), f.config(settings.config()), out, f.err()));
         settings.config().close();
         threaded = settings.threaded();
         executor = threaded ? ForkJoinPool.commonPool() : Runnable::run;
@@ -195,7 +200,15 @@ public final class Engine extends NativeObject {
 
     /** Replaces the model. Requests that begin later use the new one; active requests end with theirs. */
     public void setModel(Model model) {
-        Frame.run(f -> Native.xf_engine_set_model(f.use(this), f.use(model), 0, f.err()));
+        setModel(model, new DecodeModels());
+    }
+
+    /**
+     * Replaces the model, and the ensemble or the draft, as {@link #setModel(Model)}. Throws an exception with
+     * {@link Status#INVALID_ARGUMENT} for models that cannot decode together, or for an ensemble with a draft.
+     */
+    public void setModel(Model model, DecodeModels more) {
+        Frame.run(f -> Native.xf_engine_set_model(f.use(this), f.use(model), more.write(f), f.err()));
     }
 
     /** {@return state and counters} */
