@@ -858,6 +858,42 @@ var operations = map[string]func(w *world, a []string) (string, error){
 		batch := need(NewBatch(two, two))
 		return fails(w.decoder.AttentionWeights(batch, AttentionCross, 0))
 	},
+	"decode.models": func(w *world, a []string) (string, error) {
+		other := need(w.context.NewModel(w.tokenizer, with(Options{"model.seed": 77})))
+		named := map[string]*Model{"copy": need(w.model.Copy(background, nil, nil)), "other": other,
+			"closed": need(w.model.Copy(background, nil, nil))}
+		w.must(named["closed"].Close())
+		var ensemble []*Model
+		for _, name := range strings.Fields(a[1]) {
+			ensemble = append(ensemble, named[name])
+		}
+		more := []ModelOption{WithEnsemble(ensemble...), WithDraft(named[a[2]])}
+		given := with(options(a[3:]))
+		expected := need(need(w.model.NewDecoder(given)).Translate(background, sources(), nil))
+		closeModels := func() {
+			w.must(named["copy"].Close())
+			w.must(other.Close())
+		}
+		if a[0] == "decoder" {
+			decoder := need(w.model.NewDecoder(given, more...))
+			closeModels()
+			found := need(decoder.Translate(background, sources(), nil))
+			return same(reflect.DeepEqual(found, expected)), nil
+		}
+		var engine *Engine
+		if a[0] == "engine" {
+			engine = need(w.model.NewEngine(given, more...))
+		} else {
+			engine = need(other.NewEngine(given))
+			attempt(engine.SetModel(w.model, more...))
+		}
+		closeModels()
+		var found []Result
+		for _, source := range sources() {
+			found = append(found, need(engine.Translate(background, Request{Text: source})))
+		}
+		return same(reflect.DeepEqual(found, expected)), engine.Close()
+	},
 	"engine.translate": func(w *world, a []string) (string, error) {
 		found := need(w.engine(false, nil).Translate(background, Request{Text: a[0]}))
 		expected := need(w.decoder.Translate(background, []string{a[0]}, nil))

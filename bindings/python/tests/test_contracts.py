@@ -570,6 +570,26 @@ class Operations:
         best = w.decoder.translate(["one two"], constraint=given[kind])[0][0]
         return best.text if best.finished else "unfinished %.0f" % best.log_probability
 
+    def decode__models(w, target, ensemble, draft, *a):
+        other = xformer.Model(w.context, w.tokenizer, {**OPTIONS, "model.seed": 77})
+        named = {"copy": w.model.copy(), "other": other, "closed": w.model.copy(), "none": None}
+        named["closed"].close()
+        more = {"ensemble": [named[name] for name in ensemble.split()], "draft": named.get(draft)}
+        given = {**OPTIONS, **options(a)}
+        expected = xformer.Decoder(w.model, given).translate(SOURCES)
+        if target == "decoder":
+            made = xformer.Decoder(w.model, given, **more)
+        elif target == "engine":
+            made = xformer.Engine(w.model, given, **more)
+        else:
+            made = xformer.Engine(other, given)
+            made.set_model(w.model, **more)
+        for model in (named["copy"], other):
+            model.close()
+        with made:
+            found = made.translate(SOURCES) if target == "decoder" else list(map(made.translate, SOURCES))
+        return "equal" if found == expected else "different"
+
     def engine__translate(w, text):
         with xformer.Engine(w.model, w.config) as engine:
             engine.submit(text)

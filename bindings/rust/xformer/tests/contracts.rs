@@ -701,6 +701,34 @@ const OPERATIONS: &[(&str, Operation)] = &[
         }
         Ok(cancelled.to_string())
     }),
+    ("decode.models", |w, a| {
+        let other = Model::new(&w.context, &w.tokenizer, &config_with(&[("model.seed", "77")]))?;
+        let copy = w.model.copy(None, None)?;
+        let named = |name| if name == "copy" { &copy } else { &other };
+        let mut more = DecodeModels::new().ensemble(text(&a[1]).split_whitespace().map(named));
+        if !a[2].is_empty() {
+            more = more.draft(named(text(&a[2])));
+        }
+        let given = options(&a[3..])?;
+        let expected = all(&Decoder::new(&w.model, &given)?.translate(&sources())?);
+        let engine = match text(&a[0]) {
+            "decoder" => {
+                let mut decoder = Decoder::with_models(&w.model, more, &given)?;
+                drop((copy, other));
+                return same(all(&decoder.translate(&sources())?) == expected);
+            }
+            "engine" => Engine::with_models(&w.model, more, &given)?,
+            _ => {
+                let engine = Engine::new(&other, &given)?;
+                engine.set_models(&w.model, more)?;
+                engine
+            }
+        };
+        drop((copy, other));
+        let one = |source| Ok(all(&engine.translate(Request::text(source))?.wait()?));
+        let found = sources().into_iter().map(one).collect::<Result<Vec<_>>>()?;
+        same(found.concat() == expected)
+    }),
     ("engine.translate", |w, a| {
         let found = Engine::new(&w.model, &w.config)?.translate(Request::text(&a[0]))?.wait()?;
         same(all(&found) == all(&w.decoder.translate(&[&a[0]])?))

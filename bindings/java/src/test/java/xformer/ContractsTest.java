@@ -684,7 +684,39 @@ public class ContractsTest {
         }
     }
 
+    /** Decodes with further models, which are closed before the decoding. */
+    private static String withModels(World w, String[] a) throws Exception {
+        Model other = new Model(w.context, w.tokenizer, World.options("model.seed", 77));
+        Map<String, Model> named = Map.of("copy", w.model.copy(), "other", other, "closed", w.model.copy());
+        named.get("closed").close();
+        DecodeModels more = new DecodeModels().ensemble(several(a[1], " ").stream().map(named::get).toList());
+        if (!a[2].isEmpty()) more.draft(named.get(a[2]));
+        Map<String, Object> given = World.options();
+        given.putAll(options(a, 3));
+        List<Translation> expected;
+        try (Decoder decoder = new Decoder(w.model, given)) {
+            expected = decoder.translate(World.SOURCES);
+        }
+        if (a[0].equals("decoder")) {
+            try (Decoder decoder = new Decoder(w.model, given, more)) {
+                named.values().forEach(Model::close);
+                return same(decoder.translate(World.SOURCES).equals(expected));
+            }
+        }
+        boolean replaces = a[0].equals("set_model");
+        try (Engine engine = replaces ? new Engine(other, given) : new Engine(w.model, given, more)) {
+            if (replaces) engine.setModel(w.model, more);
+            named.values().forEach(Model::close);
+            List<Translation> found = new ArrayList<>();
+            for (String source : World.SOURCES) {
+                found.add(engine.submit(new EngineRequest(source)).get(60, TimeUnit.SECONDS).translation());
+            }
+            return same(found.equals(expected));
+        }
+    }
+
     private void serving() {
+        add("decode.models", ContractsTest::withModels);
         add("engine.translate", (w, a) -> {
             try (Engine engine = new Engine(w.model, w.config)) {
                 String found = text(engine.submit(new EngineRequest(a[0])));
