@@ -104,7 +104,8 @@ struct DecodeParams {
     const xf_constraint *constraint = nullptr; /**< see Constraint in experimental.hpp; NULL: none */
 };
 
-/** @brief Further models that decode together with a first one; see xf_decode_models. */
+/** @brief Further models that decode together with a first one; see xf_decode_models. The members must refer to objects
+ *  that outlive the call. */
 struct DecodeModels {
     span<const ModelView> ensemble; /**< the other models of an ensemble */
     ModelView draft;                /**< proposes tokens for greedy search; empty: none */
@@ -114,17 +115,16 @@ namespace detail {
 // An xf_decode_models and the array to which it points.
 class ModelsStruct {
 public:
-    explicit ModelsStruct(const DecodeModels &more) : draft_(more.draft) {
+    explicit ModelsStruct(const DecodeModels &more) {
         for (const ModelView &model : more.ensemble) ensemble_.push_back(model.get());
         given_.ensemble = ensemble_.data();
         given_.ensemble_count = ensemble_.size();
-        given_.draft = draft_.get();
+        given_.draft = more.draft.get();
     }
     const xf_decode_models *get() const { return &given_; }
 
 private:
     std::vector<const xf_model *> ensemble_;
-    ModelView draft_;
     xf_decode_models given_ = XF_DECODE_MODELS_INIT;
 };
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Engine: results of requests, partial events, cancellation, and errors as exceptions.
+// Engine: results of requests, further models, partial events, cancellation, and errors as exceptions.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "check.hpp"
@@ -40,6 +40,28 @@ TEST(engine) {
     } catch (const xformer::Cancelled &) {
     }
     CHECK(engine.info().submitted == 4 && engine.info().descriptor >= 0);
+}
+
+TEST(further_models) {
+    const World world;
+    const auto greedy = xformer::Config().set("decode.beam", 1);
+    const std::string expected = xformer::Decoder(world.model, greedy).translate("one two");
+    std::optional<xformer::Model> copy = xformer::Model::copy(world.model);
+    const xformer::ModelView others[] = {*copy};
+    xformer::Decoder ensemble(world.model, greedy, {others, {}}), drafted(world.model, greedy, {{}, *copy});
+    xformer::Engine engine(world.model, greedy, {others, {}});
+    CHECK_THROWS(XF_ERROR_INVALID_ARGUMENT, xformer::Decoder(world.model, greedy, {others, *copy}));
+    CHECK_THROWS(XF_ERROR_INVALID_ARGUMENT, xformer::Engine(world.model, greedy, {others, *copy}));
+    CHECK_THROWS(XF_ERROR_INVALID_ARGUMENT, engine.set_model(world.model, {others, *copy}));
+    const std::uint64_t hash = engine.info().model_hash;
+    engine.set_model(world.model, {{}, *copy});
+    CHECK(engine.info().model_hash != hash);
+    copy.reset();
+    CHECK(ensemble.translate("one two") == expected && drafted.translate("one two") == expected);
+    xformer::Request request;
+    request.text = "one two";
+    engine.submit(request);
+    CHECK(engine.next()->text() == expected);
 }
 
 TEST(engine_steps) {
