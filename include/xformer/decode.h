@@ -22,8 +22,8 @@
  * hypothesis already contains (Paulus et al. 2018, s. 2.5).
  *
  * "decode.banned_phrases": no hypothesis contains one of these texts after its prefix. Hypotheses are compared as text,
- * so it does not matter how tokens spell them. A text that begins with a letter or digit is banned only at the beginning
- * of a word, and also as the beginning of a longer word. Upper and lower case are different.
+ * so it does not matter how tokens spell them. A text that begins with a letter or digit is banned only at the
+ * beginning of a word, and also as the beginning of a longer word. Upper and lower case are different.
  *
  * On a GPU, beam search runs on the device. The search of sentences with sampling, alternatives, a repetition penalty,
  * or a draft, and that of ensembles, runs on the CPU, which receives values from the GPU in each step.
@@ -93,7 +93,7 @@ typedef struct xf_decode_models {
  * trainer trains the model, decoders may be used between its steps.
  *
  * @param model [in] kept alive by the decoder
- * @param more [in] an ensemble or a draft; NULL: none. xf_attention_weights() uses only the first model
+ * @param more [in] an ensemble or a draft; NULL: none. Attention weights (experimental.h) are those of the first model
  * @param config [in] NULL: all defaults (beam 4, alpha 0.6, maximum length of source length + 50)
  * @param out [out] the decoder; free it with xf_decoder_free()
  * @param err [out] may be NULL
