@@ -71,8 +71,8 @@ public:
     // Returns the printable name of a piece: "<s>", "</s>", "<0x41>", or its text with U+2581 for each space.
     // XF_ERROR_OUT_OF_RANGE.
     virtual std::string piece(int32_t id) const = 0;
-    // Returns the bytes that an id adds to a text before decode() changes its beginning: with a space before a word, and
-    // empty for a control token. XF_ERROR_OUT_OF_RANGE.
+    // Returns the bytes that an id adds to a text before decode() changes its beginning: with a space before a word,
+    // and empty for a control token. XF_ERROR_OUT_OF_RANGE.
     virtual std::string token_text(int32_t id) const = 0;
 };
 
