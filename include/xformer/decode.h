@@ -5,28 +5,33 @@
  * length L includes the end symbol. Limits and stop criteria apply to each sentence separately. A sentence therefore
  * yields the same tokens and the same score in any batch, in any order, and with any number of threads.
  *
- * Sampling. With "decode.temperature" T above 0, each token v is chosen at random with a probability proportional to
- * P(v)^(1/T). First "decode.top_k" keeps the most probable tokens (ties: the lower id), then "decode.top_p" keeps the
- * fewest most probable ones of these whose share of the probability is at least top_p (Holtzman et al. 2020), then
- * "decode.min_p" keeps those whose probability is at least min_p times that of the best one, both after the
- * temperature. "decode.n_best" is the number of independent samples. The random numbers are a function (Philox) of
- * "decode.seed", the ids of the source, the number of the sample, and the step; sentences with equal sources have equal
+ * Sampling. If "decode.temperature" T is above 0, each token v is chosen at random, with a probability proportional to
+ * w(v) = P(v)^(1/T), among the tokens that remain after three selections:
+ * - "decode.top_k" keeps the most probable tokens (ties: the lower id).
+ * - Of these, "decode.top_p" keeps the smallest number of most probable tokens whose sum of w is at least top_p times
+ *   the sum of all that top_k kept (Holtzman et al. 2020).
+ * - Of these, "decode.min_p" keeps the tokens whose w is at least min_p times that of the most probable token.
+ *
+ * "decode.n_best" is the number of independent samples. The random numbers are a function (Philox) of "decode.seed",
+ * the ids of the source, the number of the sample, and the step. Sentences with equal sources therefore have equal
  * samples. The reported log-probabilities are those of the model, before temperature and selection.
  *
- * "decode.alternatives": each of the n_best best tokens after the prefix (possibly the end symbol) begins one
+ * "decode.alternatives": each of the n_best most probable tokens after the prefix (possibly the end symbol) begins one
  * hypothesis, which greedy search completes.
  *
- * "decode.repetition_penalty" multiplies the log-probabilities of the tokens that a hypothesis contains, prefix
- * included, after the prefix (Keskar et al. 2019, s. 4.1, applied to log-probabilities). The reported log-probabilities
- * include it. "decode.no_repeat_ngram" n forbids the tokens that would complete a sequence of n tokens that the
- * hypothesis already contains (Paulus et al. 2018, s. 2.5).
+ * "decode.repetition_penalty" applies after the prefix. It multiplies the log-probability of each token that the
+ * hypothesis already contains, including its prefix (Keskar et al. 2019, s. 4.1, applied to log-probabilities). The
+ * reported log-probabilities include the penalty. "decode.no_repeat_ngram" n forbids each token that would complete a
+ * sequence of n tokens that the hypothesis already contains (Paulus et al. 2018, s. 2.5).
  *
  * "decode.banned_phrases": no hypothesis contains one of these texts after its prefix. Hypotheses are compared as text,
- * so it does not matter how tokens spell them. A text that begins with a letter or digit is banned only at the
- * beginning of a word, and also as the beginning of a longer word. Upper and lower case are different.
+ * so a phrase is banned in every spelling by tokens. A phrase that begins with a letter or digit is banned only at the
+ * beginning of a word, also if the word is longer than the phrase. The comparison is case-sensitive.
  *
- * On a GPU, beam search runs on the device. The search of sentences with sampling, alternatives, a repetition penalty,
- * or a draft, and that of ensembles, runs on the CPU, which receives values from the GPU in each step.
+ * On a GPU, beam search and greedy search run on the device. Other searches run on the CPU, which receives
+ * log-probabilities from the GPU in each step: those with sampling, alternatives, a repetition penalty, or a draft, and
+ * all searches of an ensemble. With a constraint, "decode.no_repeat_ngram", or "decode.banned_phrases", the GPU waits
+ * for the CPU in each step.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -55,10 +60,11 @@ typedef struct xf_decoder xf_decoder;
 typedef struct xf_hypotheses xf_hypotheses;
 
 /**
- * @brief Further models that decode together with a first one: the others of an ensemble, or a draft.
+ * @brief Models that decode together with the first model: the other models of an ensemble, or a draft.
  *
- * They must belong to the same context as the first model and have the same tokenizer (or, like it, none), vocabulary
- * sizes, and start and end tokens. The decoder or the engine keeps them alive.
+ * They must belong to the same context as the first model, and have the same vocabulary sizes, start and end tokens,
+ * and tokenizer. If the first model has no tokenizer, they must not have one either. The decoder or the engine keeps
+ * them alive.
  *
  * @since 0.1
  */
@@ -66,17 +72,19 @@ typedef struct xf_decode_models {
     /** sizeof(xf_decode_models) of the caller. */
     size_t struct_size;
     /**
-     * [ensemble_count] the other models of an ensemble. The log-probability of a token is the mean of those of all
-     * models, which is not renormalized. All other definitions are those for one model. The models also have the same
-     * languages and banned tokens, and a "model.max_length" that is not below that of the first. May be NULL.
+     * [ensemble_count] the other models of an ensemble. The log-probability of a token is the mean of its
+     * log-probabilities in all models; the mean is not renormalized. Scores and options are defined as for one model.
+     * These models must also have the same first token, banned tokens, and languages as the first model, and at least
+     * its "model.max_length". May be NULL.
      */
     const xf_model *const *ensemble;
     /** Number of models in ensemble, at most 7. */
     size_t ensemble_count;
     /**
-     * A smaller model that proposes the next tokens in greedy search ("decode.beam" 1 without constraint, sampling,
-     * alternatives, and repetition options). The first model checks up to "decode.draft_tokens" of them in one step, so
-     * the results have the same bits as without a draft. Affects only the speed. Not with an ensemble. May be NULL.
+     * A smaller model that proposes the next tokens in greedy search. The first model checks up to
+     * "decode.draft_tokens" proposals in one step. The results have the same bits as without a draft; only the speed
+     * changes. Used with "decode.beam" 1 if there is no constraint, sampling, repetition penalty, n-gram limit, or
+     * banned phrase, and "decode.alternatives" is false. Must be NULL if ensemble_count is not 0. May be NULL.
      */
     const xf_model *draft;
 } xf_decode_models;
@@ -89,18 +97,20 @@ typedef struct xf_decode_models {
  * @brief Creates a decoder.
  *
  * Reads the options of the groups "decode." and "text."; for xf_evaluate() also "train.label_smoothing" and
- * "train.label_smoothing_kind". A decoder does not copy parameters: any number of decoders may use one model. If a
- * trainer trains the model, decoders may be used between its steps.
+ * "train.label_smoothing_kind". A decoder does not copy parameters, and any number of decoders may use one model. While
+ * a trainer trains the model, decoders may be used between the training steps.
  *
  * @param model [in] kept alive by the decoder
- * @param more [in] an ensemble or a draft; NULL: none. Attention weights (experimental.h) are those of the first model
+ * @param more [in] an ensemble or a draft; NULL: none. Attention weights (experimental.h) are computed only for the
+ * first model
  * @param config [in] NULL: all defaults (beam 4, alpha 0.6, maximum length of source length + 50)
  * @param out [out] the decoder; free it with xf_decoder_free()
  * @param err [out] may be NULL
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: "decode.n_best" exceeds "decode.beam"; "decode.beam" is not 1 with
- *         "decode.temperature" or "decode.alternatives", or both are set; "decode.top_k", "decode.top_p", or
- *         "decode.min_p" without "decode.temperature"; models that cannot decode together), XF_ERROR_STATE
- *         ("decode.banned_phrases" for a model without tokenizer), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: "decode.n_best" exceeds "decode.beam" without sampling and
+ *         alternatives; sampling or alternatives with a "decode.beam" other than 1; sampling together with
+ *         alternatives; "decode.top_k", "decode.top_p", or "decode.min_p" without sampling; models that cannot decode
+ *         together), XF_ERROR_STATE ("decode.banned_phrases" for a model without a tokenizer), XF_ERROR_NO_MEMORY,
+ *         XF_ERROR_BACKEND, XF_ERROR_BUSY
  * @threads shared-read
  * @since 0.1
  */
@@ -127,19 +137,19 @@ typedef struct xf_decode_params {
     size_t struct_size;
     /** Options of the groups "decode." and "text." that are set here override the decoder's own during the call. */
     const xf_config *config;
-    /** xf_translate(): [count] texts with which the translations begin; NULL elements: none. */
+    /** xf_translate(): [count] texts with which the translations begin; a NULL element: no prefix. */
     const char *const *prefixes;
     /** [count] sizes of the prefixes in bytes; NULL: they are NUL-terminated. */
     const size_t *prefix_lengths;
     /**
-     * xf_decode(): concatenated ids with which the hypotheses begin, without start and end symbol. If
+     * xf_decode(): concatenated ids with which the hypotheses begin, without start and end symbols. If
      * "model.first_token" or a target language defines the first token of every hypothesis, the prefix follows that
      * token.
      */
     const int32_t *prefix_ids;
     /**
-     * [sentences + 1] offsets of the prefixes in prefix_ids, non-decreasing, the first is 0. Must be set if prefix_ids
-     * is set.
+     * [sentences + 1] offsets of the prefixes in prefix_ids. They start with 0 and do not decrease. Must be set if
+     * prefix_ids is set.
      */
     const int64_t *prefix_offsets;
     /** Restricts the tokens that may follow a hypothesis; see experimental.h. */
@@ -153,13 +163,13 @@ typedef struct xf_decode_params {
 /**
  * @brief Decodes source sentences that are given as ids.
  *
- * The number of sentences is not limited: the decoder groups them by length and processes "decode.batch_sentences" at a
- * time. A sentence that cannot be decoded (an id out of range, too many tokens) does not fail the call;
- * xf_hypotheses_get_sentence() returns the status of each sentence.
+ * The number of sentences is not limited. The decoder sorts them by length and processes at most
+ * "decode.batch_sentences" at a time. A sentence that cannot be decoded (an id out of range, too many tokens) does not
+ * fail the call; xf_hypotheses_get_sentence() returns the status of each sentence.
  *
  * When the deadline of the call passes, each running search ends with its best hypothesis so far
- * (xf_hypothesis::complete is 0), and sentences that were not begun have the status XF_ERROR_DEADLINE. The deadline is
- * checked after each layer of the encoder and after each step of the search.
+ * (xf_hypothesis::complete is 0), and sentences whose search has not begun have the status XF_ERROR_DEADLINE. The
+ * deadline is checked after each layer of the encoder and after each step of the search.
  *
  * @param decoder [in,out] the decoder
  * @param batch [in] the source side; targets are ignored
@@ -167,9 +177,9 @@ typedef struct xf_decode_params {
  * @param call [in] NULL: defaults
  * @param out [out] hypotheses in the order of the batch; free them with xf_hypotheses_free()
  * @param err [out] may be NULL
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: "decode.n_best" exceeds "decode.beam"; an unknown or missing
- *         language), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY, XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (the
- *         constraint, or progress)
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: options that xf_decoder_create() rejects; an unknown or missing
+ *         language), XF_ERROR_STATE (as for xf_decoder_create()), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY,
+ *         XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (the constraint, or progress)
  * @threads exclusive
  * @par Source
  * Vaswani et al. 2017, s. 6.1; Wu et al. 2016, eq. 14
@@ -218,8 +228,8 @@ typedef struct xf_sentence_info {
      * XF_OK: the sentence has hypotheses. XF_ERROR_DATA: invalid UTF-8. XF_ERROR_LIMIT: more than 1 GiB of text.
      * XF_ERROR_OUT_OF_RANGE: an id is out of range, the prefix contains a start, end, or banned token, the source is
      * longer than "model.max_length", or the prefix is longer than the maximum length of a hypothesis.
-     * XF_ERROR_DEADLINE: the deadline passed before the sentence was begun. XF_ERROR_INVALID_ARGUMENT: the text is
-     * NULL, or the source has no end symbol.
+     * XF_ERROR_DEADLINE: the deadline passed before the search of the sentence began. XF_ERROR_INVALID_ARGUMENT: the
+     * text is NULL, or the source has no end symbol.
      */
     int32_t status;
     /** Not used, 0. */
@@ -251,7 +261,7 @@ XF_API xf_status xf_hypotheses_get_sentence(const xf_hypotheses *hypotheses, siz
 typedef struct xf_hypothesis {
     /** In: sizeof(xf_hypothesis) of the caller. */
     size_t struct_size;
-    /** [id_count] target ids without start and end symbol, including the prefix and the model's first token. */
+    /** [id_count] target ids, including the prefix and the model's first token, without start and end symbols. */
     const int32_t *ids;
     /** Number of ids. */
     size_t id_count;
@@ -260,7 +270,8 @@ typedef struct xf_hypothesis {
     /** Size of text in bytes without the NUL. */
     size_t text_length;
     /**
-     * [id_count + finished] natural logarithm of each token's probability; if finished, the last is the end symbol's.
+     * [id_count + finished] natural logarithm of the probability of each token; if finished is 1, the last value is
+     * that of the end symbol.
      */
     const float *token_log_probabilities;
     /** Sum of token_log_probabilities. */
@@ -303,9 +314,9 @@ XF_API void xf_hypotheses_free(xf_hypotheses *hypotheses);
 /**
  * @brief Scores given targets: the log-probability of each target given its source, without dropout.
  *
- * The result of a pair has the same bits in any batch. If the decoder's first input is a language token, the library
- * uses the token that follows the end symbol of the target (see xf_batch); if there is none, it uses the token of
- * "text.target_language".
+ * The result of a pair has the same bits in any batch. For an ensemble, it is the mean of the results of the models. If
+ * the decoder's first input is a language token, the library uses the token that follows the end symbol of the target
+ * (see xf_batch); if there is none, it uses the token of "text.target_language".
  *
  * @param decoder [in,out] the decoder
  * @param batch [in] pairs; their number is not limited
@@ -320,7 +331,7 @@ XF_API xf_status xf_score(xf_decoder *decoder, const xf_batch *batch, const xf_c
                           xf_error *err);
 
 /**
- * @brief Scores given translations: like xf_score(), with texts that are encoded as by xf_model_encode().
+ * @brief Scores given translations: encodes the texts like xf_model_encode() and scores them like xf_score().
  *
  * A pair that cannot be scored (NULL, invalid UTF-8, too long) does not fail the call if statuses is not NULL.
  *
@@ -368,8 +379,8 @@ typedef struct xf_eval_stats {
 /**
  * @brief Measures loss and perplexity on all pairs of a batcher.
  * @param decoder [in,out] the decoder
- * @param batcher [in,out] all batches of its current epoch are read; its position is unchanged afterwards. With
- * "data.sampling" the pairs are encoded again, without sampling
+ * @param batcher [in,out] all batches of its current epoch are read; its position is unchanged afterwards. If
+ * "data.sampling" is set, the pairs are encoded again, without sampling
  * @param call [in] NULL: defaults
  * @param stats [in,out] struct_size set by the caller
  * @param err [out] may be NULL

@@ -28,7 +28,7 @@ inline namespace v0_1 {
 /** @brief One hypothesis, owned by its Hypotheses. */
 struct Hypothesis {
     std::string_view text;        /**< UTF-8, NUL-terminated; data() is NULL if the model has no tokenizer */
-    span<const std::int32_t> ids; /**< target ids without start and end symbol */
+    span<const std::int32_t> ids; /**< target ids without start and end symbols */
     span<const float> token_log_probabilities; /**< if finished, the last is that of the end symbol */
     double log_probability;                    /**< sum of token_log_probabilities */
     double score;                              /**< log_probability divided by the length penalty */
@@ -104,8 +104,8 @@ struct DecodeParams {
     const xf_constraint *constraint = nullptr; /**< see Constraint in experimental.hpp; NULL: none */
 };
 
-/** @brief Further models that decode together with a first one; see xf_decode_models. The members must refer to objects
- *  that outlive the call. */
+/** @brief Models that decode together with the first model; see xf_decode_models. The objects that the members refer to
+ *  must exist during the call. */
 struct DecodeModels {
     span<const ModelView> ensemble; /**< the other models of an ensemble */
     ModelView draft;                /**< proposes tokens for greedy search; empty: none */
@@ -200,7 +200,7 @@ public:
         score(batch, log_probabilities, call);
         return log_probabilities;
     }
-    /** @brief Scores targets. @param batch [in] pairs @param log_probabilities [out] one for each pair
+    /** @brief Scores targets. @param batch [in] pairs @param log_probabilities [out] one value for each pair
      *  @param call [in] parameters of the call */
     void score(const Batch &batch, span<double> log_probabilities, const Call &call = {}) {
         if (log_probabilities.size() != batch.size())

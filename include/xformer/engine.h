@@ -2,28 +2,32 @@
  * xformer/engine.h - decoding for servers and editors: many requests at once, streaming, and replacing the model.
  *
  * An engine decodes requests that arrive at any time, with one copy of the weights. Between two steps of the search,
- * waiting requests begin and finished ones leave (continuous batching). Each request has its own options, deadline, and
- * priority, and its result has the same bits as that of xf_translate() or xf_decode() for only this sentence.
+ * waiting requests begin and finished ones are removed (continuous batching). Each request has its own options,
+ * deadline, and priority. Its result has the same bits as that of xf_translate() or xf_decode() for only this sentence.
  *
  * Every submitted request gets exactly one last event, even if it fails, is cancelled, or passes its deadline, unless
- * the engine is freed first. A program receives events with xf_engine_next(), from one thread or from several; the
- * library calls no callback for them. A program with an event loop waits for xf_engine_info::descriptor instead.
+ * the engine is freed first. A program receives events by calling xf_engine_next() from one or more threads; the
+ * library does not report events by a callback. A program with an event loop waits until xf_engine_info::descriptor is
+ * readable before it calls xf_engine_next().
  *
  * Order. A request with a higher priority begins earlier. One level of priority is worth 64 steps of waiting, so every
  * request begins eventually. Requests of equal priority begin in the order of submission. At most
- * "decode.batch_sentences" times "decode.beam" hypotheses are active at the same time, or those of one larger request.
- * At most 256 source tokens, or one longer sentence, are encoded between two steps. If memory is exhausted
- * ("context.memory_budget"), active requests begin again later, fewer at a time.
+ * "decode.batch_sentences" times "decode.beam" hypotheses are active at the same time, with the values of these options
+ * in the engine's config; a single request may have more. At most 256 source tokens, or one longer sentence, are
+ * encoded between two steps. If memory is exhausted ("context.memory_budget"), the engine restarts the active requests
+ * later, fewer at a time.
  *
  * Threads. An engine computes on a separate thread and on the worker threads of the context; with an executor
  * (xf_host::parallel), it submits its jobs from its own thread. Constraints and the log function are called on the
  * engine's thread. With the option "engine.thread" set to false, the engine has no thread and computes in
- * xf_engine_step(). Another call that computes on the same context at the same time, such as a training step, uses only
- * its own thread. After fork(), the functions return XF_ERROR_FORKED in the child, where an engine may only be freed.
+ * xf_engine_step(). The worker threads compute for one call at a time. A call that finds them in use, such as a
+ * training step on the same context, computes only on its own thread. After fork(), the functions return
+ * XF_ERROR_FORKED in the child, where an engine may only be freed.
  *
- * Devices. On a GPU, only requests with equal "decode.beam" share the steps of the decoder, and those whose search runs
- * on the CPU (decode.h) only with each other. The engine may detect the end of a request up to three steps late,
- * because reading the state of the search delays the GPU.
+ * Devices. On a GPU, requests whose search runs on the GPU share the steps of the decoder only if their "decode.beam"
+ * is equal. Requests whose search runs on the CPU (see decode.h) share steps with each other, for any "decode.beam".
+ * The engine reads the state of a search on the GPU only every fourth step, because reading delays the GPU. It may
+ * therefore detect the end of a request up to three steps late.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -49,15 +53,16 @@ typedef struct xf_engine xf_engine;
  * @brief Creates an engine and starts its thread.
  *
  * Reads the options of the groups "engine.", "decode.", and "text.". While an engine uses a model, the model cannot be
- * trained; train a copy (xf_model_copy()) and pass it to xf_engine_set_model().
+ * trained. Train a copy (xf_model_copy()) instead, and pass it to xf_engine_set_model().
  *
  * @param model [in] kept alive by the engine
  * @param more [in] an ensemble or a draft; NULL: none
  * @param config [in] NULL: all defaults
  * @param out [out] the engine; free it with xf_engine_free()
  * @param err [out] may be NULL
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY (the model is being
- *         trained), XF_ERROR_IO (no descriptor or thread is available)
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT and XF_ERROR_STATE (as for xf_decoder_create()), XF_ERROR_NO_MEMORY,
+ *         XF_ERROR_BACKEND, XF_ERROR_BUSY (a model is being trained), XF_ERROR_IO (no descriptor or thread is
+ *         available)
  * @threads shared-read
  * @since 0.1
  */
@@ -67,8 +72,8 @@ XF_API xf_status xf_engine_create(const xf_model *model, const xf_decode_models 
 /**
  * @brief Frees an engine. Waits until the current step has ended.
  *
- * Requests that have not ended get no last event, and events that were not received are lost. A call of
- * xf_engine_next() that is waiting returns XF_ERROR_STATE. Must not be called from a constraint.
+ * Requests that have not ended get no last event, and events that have not been received are lost. Waiting calls of
+ * xf_engine_next() return XF_ERROR_STATE. Must not be called from a constraint.
  *
  * @param engine [in] NULL has no effect
  * @threads any
@@ -77,9 +82,9 @@ XF_API xf_status xf_engine_create(const xf_model *model, const xf_decode_models 
 XF_API void xf_engine_free(xf_engine *engine);
 
 /**
- * @brief One sentence to decode. The data is copied during xf_engine_submit(), except for that of the constraint.
+ * @brief One sentence to decode. xf_engine_submit() copies the data, except the user data of the constraint.
  *
- * Either text or source_ids must be set.
+ * Exactly one of text and source_ids must be set.
  *
  * @since 0.1
  */
@@ -90,7 +95,7 @@ typedef struct xf_request {
     const char *text;
     /** Size of text in bytes; 0: it is NUL-terminated. */
     size_t text_length;
-    /** Text with which the translation begins, only with text; NULL: none. */
+    /** Text with which the translation begins; only if text is set. NULL: none. */
     const char *prefix;
     /** Size of prefix in bytes; 0: it is NUL-terminated. */
     size_t prefix_length;
@@ -98,29 +103,29 @@ typedef struct xf_request {
     const int32_t *source_ids;
     /** Number of source ids. */
     size_t source_id_count;
-    /** [prefix_id_count] ids with which the hypotheses begin, only with source_ids. */
+    /** [prefix_id_count] ids with which the hypotheses begin; only if source_ids is set. May be NULL. */
     const int32_t *prefix_ids;
     /** Number of prefix ids. */
     size_t prefix_id_count;
     /** Options of the groups "decode." and "text." that are set here override those of the engine. May be NULL. */
     const xf_config *config;
     /**
-     * Restricts the tokens that may follow a hypothesis; see experimental.h. xf_partial::sentence is 0. Its user data
-     * must remain valid until the last event. May be NULL.
+     * Restricts the tokens that may follow a hypothesis; see experimental.h. xf_partial::sentence is 0. The user data
+     * of the constraint must remain valid until the last event. May be NULL.
      */
     const struct xf_constraint *constraint;
     /**
      * Time limit in milliseconds from the submission; 0: no deadline. When it passes, the request ends after the
-     * current step: with its best hypotheses so far (xf_hypothesis::complete is 0), or with XF_ERROR_DEADLINE if it has
-     * not begun.
+     * current step. It then returns its best hypotheses so far (xf_hypothesis::complete is 0), or XF_ERROR_DEADLINE if
+     * it has not begun.
      */
     int64_t deadline_ms;
     /** Priority from -1000 to 1000; 0 is normal. A higher one begins earlier. */
     int32_t priority;
     /**
-     * 1: partial events report the beginning of the result as soon as it is certain; 0: only the last event. There are
-     * no partial events if the tokenizer changes decoded text by rules (SentencePiece's denormalizer_spec), because a
-     * later token could change earlier text.
+     * 1: partial events report the tokens that are certain, those with which every possible result begins; 0: there is
+     * only the last event. There are no partial events if the tokenizer changes decoded text by rules (SentencePiece's
+     * denormalizer_spec), because a later token could change earlier text.
      */
     int32_t stream;
     /** Returned in the events of the request. */
@@ -142,15 +147,15 @@ typedef struct xf_request {
  * @param id [out] identifies the request; ids begin with 1 and increase
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (priority or deadline_ms), XF_ERROR_NO_MEMORY;
- *         XF_ERROR_BUSY (the engine has "engine.max_requests" requests: receive events, then try again)
+ *         XF_ERROR_BUSY (the engine already holds "engine.max_requests" requests: receive events, then try again)
  * @threads any
  * @since 0.1
  */
 XF_API xf_status xf_engine_submit(xf_engine *engine, const xf_request *request, uint64_t *id, xf_error *err);
 
 /**
- * @brief Cancels a request. Its last event has the status XF_ERROR_CANCELLED, unless the current step completes the
- * request.
+ * @brief Cancels a request. The last event then has the status XF_ERROR_CANCELLED, unless the current step completes
+ * the request.
  * @param engine [in,out] the engine
  * @param id [in] of the request
  * @param err [out] may be NULL
@@ -190,10 +195,10 @@ typedef struct xf_event {
 /**
  * @brief Returns the next event and waits for it if necessary.
  *
- * If a request has several events that were not received, only the newest one is kept.
+ * If a request has several events that have not been received, only the newest one is kept.
  *
  * @param engine [in,out] the engine
- * @param timeout_ms [in] how long to wait for an event; 0: not at all; a negative value: no limit
+ * @param timeout_ms [in] maximum time to wait for an event; 0: does not wait; a negative value: no limit
  * @param call [in] a cancel flag and a deadline for the wait; NULL: none
  * @param event [in,out] struct_size set by the caller
  * @param err [out] may be NULL
@@ -224,12 +229,11 @@ XF_API xf_status xf_engine_step(xf_engine *engine, xf_error *err);
  * @param engine [in,out] the engine
  * @param model [in] kept alive by the engine; of the same context. For 8-bit weights, pass a copy with "model.weights"
  * int8
- * @param more [in] an ensemble or a draft; NULL: none, also if the earlier model had some
+ * @param more [in] an ensemble or a draft; NULL: none, even if the earlier model had one
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: a model of another context or with another "model.vocab_size", or
- *         models that cannot decode together),
- *         XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY (the model is being trained, or requests use seven
- *         earlier models)
+ *         models that cannot decode together), XF_ERROR_STATE (as for xf_decoder_create()), XF_ERROR_NO_MEMORY,
+ *         XF_ERROR_BACKEND, XF_ERROR_BUSY (a model is being trained, or requests still use seven earlier models)
  * @threads any
  * @since 0.1
  */
@@ -244,7 +248,7 @@ typedef struct xf_engine_info {
     int64_t waiting;
     /** Requests in the search. */
     int64_t active;
-    /** Events that were not received. */
+    /** Events that have not been received. */
     int64_t events;
     /** Requests since the engine was created. */
     int64_t submitted;
@@ -256,7 +260,7 @@ typedef struct xf_engine_info {
     int64_t failed;
     /** Steps of the search. */
     int64_t steps;
-    /** Passes of the encoder. */
+    /** Steps that ran the encoder. */
     int64_t encoder_passes;
     /** Requests that began again because memory was exhausted. */
     int64_t restarts;

@@ -20,17 +20,17 @@ inline namespace v0_1 {
 /** @addtogroup cpp
  *  @{ */
 
-/** @brief One sentence to decode: text or source_ids. It is copied when it is submitted, except for the constraint. */
+/** @brief One sentence to decode: text or source_ids. submit() copies the data, except the constraint. */
 struct Request {
     std::string_view text{};                   /**< text to translate; UTF-8 */
     std::string_view prefix{};                 /**< text with which the translation begins; empty: none */
     span<const std::int32_t> source_ids{};     /**< source ids including the end symbol */
     span<const std::int32_t> prefix_ids{};     /**< ids with which the hypotheses begin; only with source_ids */
     ConfigView config{};                       /**< its "decode." and "text." options override those of the engine */
-    const xf_constraint *constraint = nullptr; /**< see Constraint in experimental.hpp; must outlive the last event */
+    const xf_constraint *constraint = nullptr; /**< see experimental.hpp; must remain valid until the last event */
     std::chrono::milliseconds deadline{0};     /**< time limit from the submission; 0: no deadline */
     std::int32_t priority = 0;                 /**< from -1000 to 1000; a higher one begins earlier */
-    bool stream = false;                       /**< with partial events */
+    bool stream = false;                       /**< true: report partial events */
     void *user = nullptr;                      /**< returned in the events */
 };
 
@@ -43,7 +43,7 @@ struct Event {
     bool last = false;                 /**< false: a partial event */
     xf_status status = XF_ERROR_STATE; /**< status of the request */
 
-    /** @brief Returns the best text. @return owned by the hypotheses; throws Error if the request failed */
+    /** @brief Returns the text of the best hypothesis. @return owned by hypotheses; throws if the request failed */
     std::string_view text() const { return hypotheses[0].front().text; }
 };
 
@@ -82,8 +82,8 @@ public:
     /** @brief Cancels a request. @param id [in] from submit() @return false if it has already ended */
     bool cancel(std::uint64_t id) { return detail::call(xf_engine_cancel, get(), id) == XF_OK; }
     /** @brief Waits for the next event.
-     *  @param timeout [in] how long to wait; 0: not at all; negative: no limit
-     *  @param call [in] cancels the wait @return empty if there was no event in this time */
+     *  @param timeout [in] maximum time to wait; 0: does not wait; negative: no limit
+     *  @param call [in] cancels the wait @return the event; empty if none arrived in time */
     std::optional<Event> next(std::chrono::milliseconds timeout = std::chrono::milliseconds(-1),
                               const Call &call = {}) {
         xf_event event = XF_EVENT_INIT;
