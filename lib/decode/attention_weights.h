@@ -1,5 +1,5 @@
 // Attention weights for visualization: the softmax of the scaled products of queries and keys (paper s. 3.2.1, eq. 1).
-// Passes never store them, so they are computed again from the queries and keys of a pass.
+// A forward pass does not store them, so they are computed again from its queries and keys.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

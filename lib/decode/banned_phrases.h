@@ -1,8 +1,8 @@
 // "decode.banned_phrases": forbids the tokens that would complete a banned word or phrase.
 //
-// Hypotheses are compared as text, because the tokens of a vocabulary can spell most words in several ways. Let a
-// phrase be "Open Office" and a hypothesis end with "an Op". Then every token that begins with "en Office" is
-// forbidden, whatever its other text. Most phrases need several tokens, so usually only the last one is forbidden.
+// Hypotheses are compared as text, because the tokens of a vocabulary can spell most words in several ways. For
+// example, if a phrase is "Open Office" and a hypothesis ends with "an Op", every token whose text begins with "en
+// Office" is forbidden. Most phrases need several tokens; only tokens that complete a phrase are forbidden.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,7 +21,7 @@ namespace xf {
 // Immutable.
 class BannedPhrases {
 public:
-    // lines: one phrase per line; spaces around it and empty lines are ignored.
+    // lines: one phrase per line. Spaces at both ends of a line, and empty lines, are ignored.
     BannedPhrases(const Tokenizer &tokenizer, std::string_view lines);
     BannedPhrases(const BannedPhrases &) = delete;
     BannedPhrases &operator=(const BannedPhrases &) = delete;
@@ -40,9 +40,9 @@ private:
     std::vector<int32_t> sorted_;     // the tokens by text
     std::vector<std::string> phrases_;
     std::array<std::vector<std::string_view>, 256> by_first_byte_;  // the phrases
-    size_t longest_ = 0;                                            // phrase, in bytes
-    // Bit sets of tokens: those that contain a phrase that begins inside them, and those that begin with a phrase,
-    // which are forbidden where a word can begin.
+    size_t longest_ = 0;                                            // size of the longest phrase in bytes
+    // Bit sets of tokens that contain a phrase. always_: forbidden everywhere, because the phrase begins at a word
+    // inside the token, or with punctuation. at_word_: begin with the phrase; forbidden only where a word can begin.
     std::vector<uint32_t> always_, at_word_;
 };
 

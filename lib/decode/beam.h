@@ -1,15 +1,17 @@
 // Beam search over one sentence, independent of the network (paper s. 6.1; Wu et al. 2016, eq. 14).
 //
-// Each step considers the 2B best continuations of all live hypotheses, where B is the beam size. Continuations with
-// the end symbol compete for the finished set; the B best others become the live hypotheses of the next step. The
-// search ends when no live hypothesis can have a better score than the worst finished one that is kept: best_live /
-// lp(limit) < worst_kept. The limit and this test depend only on the sentence, so the result does not depend on the
-// batch. Ties: the hypothesis with the lower index first, then the order of its continuations (xf_top_k: the lower id).
+// Each step considers the 2B most probable continuations of all live hypotheses, where B is the beam size.
+// Continuations with the end symbol are finished; the n_best of them with the highest scores are kept. The B best other
+// continuations become the live hypotheses of the next step. The search ends when n_best finished hypotheses are kept
+// and no live hypothesis can have a better score than the worst of these: best_live / lp(limit) < worst_kept. The limit
+// and this test depend only on the sentence, so the result does not depend on the batch. Ties: the hypothesis with the
+// lower index first, then the order of its continuations (xf_top_k: the lower id).
 //
 // Beam size 1 is greedy search: it takes the best continuation and ends when that is the end symbol.
 //
-// Samples and alternatives are n_best hypotheses that do not compete: one hypothesis until the forced prefix ends, then
-// one for each of n_best continuations, each of which is extended until it ends or reaches the limit.
+// Samples and alternatives are n_best hypotheses that do not compete. Until the forced prefix ends, there is one
+// hypothesis. Its n_best continuations then become separate hypotheses, each of which is extended by one token per step
+// until it ends or reaches the limit.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -55,14 +57,14 @@ public:
         int32_t parent;
         int32_t token;
         double log_probability;
-        int32_t number = 0;  // of the sample or alternative
+        int32_t number = 0;  // index of the sample or alternative
     };
 
     BeamSearch() = default;  // begin() must be called first
     BeamSearch(const BeamOptions &options, int64_t limit) { begin(options, limit, 0); }
 
     // Starts a new search, reusing memory. limit: the maximum length of a hypothesis with the end symbol; at least 1.
-    // prefix: the length of the forced prefix.
+    // prefix: the number of tokens in the forced prefix.
     void begin(const BeamOptions &options, int64_t limit, int64_t prefix);
 
     // The number of continuations of each live hypothesis that a step of beam search needs.
@@ -74,8 +76,8 @@ public:
     const std::vector<Live> &live() const { return live_; }
     // Writes the tokens of a live hypothesis.
     void tokens(size_t live, std::vector<int32_t> *ids) const;
-    // The tokens with which every possible result begins, as an unfinished hypothesis: the common prefix of all live
-    // hypotheses and of the finished ones that are kept. It only grows.
+    // The tokens with which every possible result begins, as an unfinished hypothesis. This is the common prefix of all
+    // live hypotheses and of the finished ones that are kept. It never becomes shorter.
     Hypothesis common_prefix() const;
     // The number of tokens that may follow a live hypothesis, including the end symbol.
     int64_t remaining() const { return limit_ - length_; }

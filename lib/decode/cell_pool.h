@@ -1,8 +1,8 @@
 // The cells of the key/value cache (nn/decoder_step.h) that live hypotheses use.
 //
-// Each token of a hypothesis has a cell, which follows the cell of the token before it. Hypotheses with a common prefix
-// share its cells. A cell is free again when no live hypothesis contains it, so the number of cells is proportional to
-// the number of different live prefixes, not to the longest sentence.
+// Each token of a hypothesis has a cell, which follows the cell of the previous token. Hypotheses with a common prefix
+// share the cells of this prefix. A cell is free again when no live hypothesis contains it, so the number of cells is
+// proportional to the number of different live prefixes, not to the longest sentence.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -19,15 +19,15 @@ struct DecodeModels {
     std::shared_ptr<const Model> model;
     std::vector<std::shared_ptr<const Model>> ensemble{};  // the other models of an ensemble
     std::shared_ptr<const Model> draft{};                  // proposes tokens for greedy search; may be null
-    const DraftPolicy *policy = nullptr;                   // as for Speculation
+    const DraftPolicy *policy = nullptr;                   // see Speculation; null: the default
 
     // Throws XF_ERROR_INVALID_ARGUMENT if the models cannot decode together.
     void check() const;
-    // Equal for models that decode with equal bits.
+    // Returns a hash of the models that determine the results: all except the draft.
     uint64_t hash() const;
 };
 
-// Locks the parameters of models for reading: while they are in use, they cannot be trained.
+// Locks the parameters of models for reading. The models cannot be trained until the object is destroyed.
 class ModelsUse {
 public:
     // Throws XF_ERROR_BUSY if another call changes a model.
@@ -42,7 +42,7 @@ private:
         }
         Usage *usage = nullptr;
     };
-    std::array<Lock, DecodeModels::kMostInEnsemble + 1> locks_;  // a draft is the last
+    std::array<Lock, DecodeModels::kMostInEnsemble + 1> locks_;  // the last one is that of a draft
 };
 
 }  // namespace xf

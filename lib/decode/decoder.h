@@ -24,14 +24,14 @@ struct DecodeConfig {
     int64_t min_tokens, max_extra_tokens, batch_sentences, draft_tokens;
     float label_smoothing;  // for evaluate()
     bool smooth_uniform;
-    int32_t first_token;  // of every hypothesis; -1: any
+    int32_t first_token;  // the first token of every hypothesis; -1: any
     LanguageTokens languages;
     SamplingOptions sampling;
     double repetition_penalty;
     int64_t no_repeat_ngram;                      // 0: no limit
     std::shared_ptr<const BannedPhrases> banned;  // null: none
 
-    // tokenizer: null if the model has none. XF_ERROR_STATE if the options require one.
+    // tokenizer: null if the model has none. Throws XF_ERROR_STATE if the options require a tokenizer and it is null.
     static DecodeConfig from(const Options &options, const ModelConfig &model, const Tokenizer *tokenizer);
     // Returns whether only the search on the host supports these options.
     bool needs_host() const { return beam.kind != SearchKind::kBeam || repetition_penalty != 1; }
@@ -68,8 +68,8 @@ private:
     double tokens() const { return tgt_tokens > 0 ? static_cast<double>(tgt_tokens) : 1.0; }
 };
 
-// Batches may be invalid. Errors of a batch as a whole are thrown; decode() reports errors of single sentences in their
-// outcomes.
+// Batches are validated. An error of a whole batch is thrown; decode() reports an error of a single sentence in its
+// outcome.
 class Decoder {
 public:
     // tokenizer: of the models; must outlive the decoder. Null if they have none.
@@ -90,8 +90,8 @@ public:
                                         const Call &call = {}) {
         return decode(batch, request, config(request.options), call, {});
     }
-    // The same with resolved options; request.options is ignored. outcomes: sentences whose outcome is settled are
-    // skipped; may be empty.
+    // The same with resolved options; request.options is ignored. outcomes: one for each sentence, or empty. Sentences
+    // whose outcome is already settled are skipped.
     std::vector<SentenceOutcome> decode(const xf_batch &batch, const DecodeRequest &request, const DecodeConfig &config,
                                         const Call &call, std::vector<SentenceOutcome> outcomes);
 
@@ -99,24 +99,25 @@ public:
     //
     // Throws the error of a sentence that cannot be decoded.
     void check(const DecodeTask &task) const;
-    // Runs the encoder on valid tasks and starts their search. If the deadline of the call passes before, their outcome
-    // reports it.
+    // Runs the encoder on valid tasks and starts their search. If the deadline of the call passes before the search
+    // starts, the outcomes have the status XF_ERROR_DEADLINE.
     void begin(std::span<const DecodeTask> tasks, const Call &call);
     // The number of sentences that are not known to have ended.
     int64_t active() const;
-    // Runs one step of the search, if a sentence is active. Writes the outcomes of sentences that have ended.
+    // Runs one step of the search, if a sentence is active. Writes the outcomes of sentences whose search has ended.
     void step(const Call &call);
     // Ends the search of the sentence with this outcome, or of all if it is null, with the best hypotheses so far.
     void stop(const SentenceOutcome *outcome);
     // The tokens with which every possible result of the active sentence with this outcome begins.
     Hypothesis common_prefix(const SentenceOutcome *outcome);
-    // Ends the search of all sentences without hypotheses, also after an error of another function.
+    // Ends the search of all sentences and discards their hypotheses. May be called after an error of another function.
     void clear();
 
-    // Computes the log-probability of each target given its source, for an ensemble the mean of those of its models.
+    // Computes the log-probability of each target given its source. For an ensemble, it is the mean of the
+    // log-probabilities from its models.
     void score(const xf_batch &batch, double *log_probabilities, const Call &call = {});
 
-    // Adds a batch to the stats, for an ensemble the means of those of its models.
+    // Adds the loss and the nll of a batch to the stats. For an ensemble, these are the means over its models.
     void evaluate(const xf_batch &batch, EvalStats *stats, const Call &call = {});
     // Evaluates all pairs of an epoch of the batcher, whose position is restored afterwards, also after an error.
     EvalStats evaluate(Batcher *batcher, const Call &call = {});
@@ -134,7 +135,8 @@ private:
     bool on_device(const DecodeTask &task) const;
     void begin_together(std::span<const DecodeTask> tasks, const Call &call);
     void encode_together(std::span<const DecodeTask> tasks, const Call &call);
-    // Lets the draft encode the sources of a batch. Returns the number of each task, as Speculation::begin().
+    // Runs the encoder of the draft on the sources of a batch. Returns the id of each task from Speculation::begin();
+    // -1: no draft.
     std::span<const int32_t> begin_drafts(std::span<const DecodeTask> tasks, const xf_batch &batch, const Call &call);
     // Appends the tasks of all sentences whose outcome is not settled, the longest source first.
     void list_tasks(const xf_batch &batch, const DecodeRequest &request, const DecodeConfig &config,
@@ -142,8 +144,8 @@ private:
     void sort_longest_first(const int64_t *offsets);
     void check_pairs(const xf_batch &batch) const;
     InferenceModel &first() { return *members_[0]; }
-    // Runs the decoder of a model on the targets. Calls use(b, losses, nlls, count) for each sentence with the loss and
-    // the nll of its tokens.
+    // Runs the decoder of a model on the targets. Calls use(b, losses, nlls, count) for each sentence b; losses and
+    // nlls contain the loss and the nll of each of its `count` tokens.
     template <class Use>
     void run_targets(InferenceModel *member, const xf_batch &batch, float smoothing, const Call &call, Use use);
 

@@ -1,13 +1,14 @@
 // Beam search with its state on the device, for sentences of one beam size.
 //
-// A sentence has a slot of the lane while it is active. Its state, its history, and its list of cells are in device
-// memory at the index of its slot (xf_beam_step). A step runs the decoder over the rows of all active sentences, `beam`
-// rows each, and then xf_beam_step. Steps follow each other without waiting for the host. A device that records
-// operations replays one recording per step. For that, the number of active sentences, of slots, and of steps for which
-// there is memory are rounded up; padding rows use slots after those of the sentences.
+// A lane has one slot for each active sentence. The state, the history, and the list of cells of the sentence are in
+// device memory at the index of its slot (xf_beam_step). A step runs the decoder over the rows of all active sentences,
+// `beam` rows each, and then xf_beam_step. Steps follow each other without waiting for the host. A device that records
+// operations replays one recording per step. So that a recording can be reused, the numbers of active sentences, of
+// slots, and of steps that fit into the memory are rounded up. Padding rows use the slots after those of the sentences.
 //
-// The host knows the step of each sentence. It reads the state of all sentences every few steps, before sentences begin
-// or are stopped, and after each step with a constraint. It then removes the rows of those that have ended.
+// The host counts the steps of each sentence. It reads the state of all sentences every few steps, before sentences
+// begin or are stopped, and after each step while a sentence has a constraint or its common prefix is requested. It
+// then removes the rows of sentences whose search has ended.
 //
 // Given equal log-probabilities, the hypotheses are bit-identical to those of BeamSearch.
 //
@@ -37,7 +38,7 @@ public:
         Stream &stream;
         DecoderStep &step;
         RangePool cells{};      // the cells of each sentence are contiguous
-        int64_t sentences = 0;  // that have cells
+        int64_t sentences = 0;  // number of sentences that have cells
         GraphCache<Key> graphs{};
     };
 
@@ -47,33 +48,34 @@ public:
     int64_t active() const { return std::ssize(active_) + std::ssize(added_); }
     int64_t source_tokens() const { return source_tokens_; }
 
-    // As those of Search, for sentences of this beam size. The cells of `Shared` are cleared with all lanes.
+    // Like the functions of Search, for sentences with this beam size. clear() does not free Shared::cells; the caller
+    // does that after it has cleared all lanes.
     void add(const SearchTask &task);
     void step(const Call &call);
     void stop(const SentenceOutcome *outcome);
     void clear();
     bool contains(const SentenceOutcome *outcome) const;
-    // Frees the cells of padding, before an idle lane is removed.
+    // Frees the cells of the padding rows. Must be called before an idle lane is removed.
     void release_cells();
     Hypothesis common_prefix(const SentenceOutcome *outcome);
 
 private:
     struct Sentence {
         SearchTask task{};
-        int32_t steps = 0;                     // that have been issued; if it has not ended, its length
+        int32_t steps = 0;                     // issued steps; the length, unless the search has ended
         int32_t first_cell = 0;                // of task.limit * beam
         bool followed = false;                 // its history is read after each step
         std::vector<xf_beam_token> history{};  // [steps that have been read, beam]
 
         bool used() const { return task.outcome != nullptr; }
     };
-    // A hypothesis: `index` of those with `length` tokens.
+    // A hypothesis: the one at `index` among those with `length` tokens.
     struct Node {
         int32_t length, index;
     };
 
     int64_t padded(int64_t n) const { return shared_.model.context().graphs() ? bucket(n) : n; }
-    // The slots of padding. It is less than half of the active sentences (bucket()).
+    // The number of slots for padding. bucket() adds less than half of the active sentences.
     int64_t padding() const { return shared_.model.context().graphs() ? slots_ / 3 : 0; }
     void plan(Arena *arena);
     void grow(int64_t slots, int64_t ld);
@@ -84,7 +86,7 @@ private:
     void issue_operations(const Call &call);
     void run_step(const Call &call);
     bool must_read() const;
-    // Reads the state of all sentences, if steps have been issued since the last time.
+    // Reads the state of all sentences, if steps have been issued since the last call.
     void read();
     void read_history(std::span<const int32_t> slots);
     void end(std::span<const int32_t> slots);
@@ -104,7 +106,7 @@ private:
 
     Shared &shared_;
     const int64_t beam_;
-    const int64_t k_;                  // continuations of each hypothesis, without the end symbol if it may not end
+    const int64_t k_;                  // continuations of each hypothesis, not counting a forbidden end symbol
     const int64_t words_;              // of allowed, per row
     std::vector<Sentence> sentences_;  // by slot
     std::vector<SearchTask> added_;    // without a slot until the next step
@@ -115,7 +117,7 @@ private:
     bool changed_ = false;                          // the rows are not those of the active sentences
     bool known_ = false;                            // state_ is the current one
     int64_t unread_ = 0;                            // steps since read()
-    int64_t idle_cells_ = 0;                        // the first of those of padding
+    int64_t idle_cells_ = 0;                        // the first cell of the padding rows
     std::vector<double> state_;
     std::vector<uint32_t> bits_;
     std::vector<Partial> partials_;

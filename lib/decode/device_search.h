@@ -1,5 +1,5 @@
 // Beam search with its state on the device (xf_beam_step), in one lane for each beam size (device_lane.h). Sentences
-// with equal beams share the steps of the decoder, whatever their other options are.
+// with equal beam sizes share the steps of the decoder; their other options may differ.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -29,7 +29,7 @@ public:
 
 private:
     DeviceLane::Shared shared_;
-    std::vector<std::unique_ptr<DeviceLane>> lanes_;  // the last used last
+    std::vector<std::unique_ptr<DeviceLane>> lanes_;  // the most recently used one is the last
 };
 
 }  // namespace xf

@@ -1,15 +1,17 @@
-// Decides how many tokens a draft proposes (speculation.h). The decision depends on counts and not on time, so a run
-// can be repeated.
+// Decides how many tokens a draft proposes (speculation.h). The decision depends on counts and not on time, so a
+// repeated run makes the same decisions.
 //
-// The unit of cost is a step of the model with one row. A step with n rows costs M(n) = 1 + (n - 1) / 8: it reads the
-// same weights and multiplies more. With n sentences, k proposals each, and a probability a that a proposal is
-// accepted, a step yields E(k) = 1 + a + ... + a^k tokens per sentence (Leviathan et al. 2023, eq. 1) and costs
+// The unit of cost is a step of the main model with one row. A step with n rows costs M(n) = 1 + (n - 1) / 8, because
+// it reads the same weights but computes n products with them. With n sentences, k proposals each, and a probability a
+// that a proposal is accepted, a step yields E(k) = 1 + a + ... + a^k tokens per sentence (Leviathan et al. 2023, eq.
+// 1) and costs
 //
 //     M(n + n k) + k c M(n),    c = the cost of a step of the draft.
 //
 // tokens() returns the k that maximizes the tokens per cost. The estimate of `a` is an exponential average over all
-// sentences. A balance limits the loss if the estimate is wrong or the text changes: it contains the estimated cost
-// that proposals saved, plus 1/16 of that of all steps. Nothing is proposed while it is negative.
+// sentences. A balance limits the loss if the estimate is wrong or the text changes. It contains the estimated cost
+// that proposals saved, minus the cost of the draft, plus 1/16 of the cost of all steps. Nothing is proposed while it
+// is negative.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,8 +22,8 @@ namespace xf {
 
 class DraftPolicy {
 public:
-    // draft_step, draft_encoder: the costs of one row of a step and of the encoder of the draft. row: that of each row
-    // of a step after the first one.
+    // draft_step, draft_encoder: the costs of a decoder step and of an encoder pass of the draft with one row. row: the
+    // additional cost of each further row.
     DraftPolicy(double draft_step, double draft_encoder, double row = 0.125)
         : draft_step_(draft_step), draft_encoder_(draft_encoder), row_(row) {}
 

@@ -13,15 +13,15 @@
 
 namespace xf {
 
-// Sets the options of a new model that follow from its tokenizer: vocabulary sizes, start and end token.
+// Sets the options of a new model that its tokenizer determines: vocabulary sizes, start token, and end token. Throws
 // XF_ERROR_INVALID_ARGUMENT if an option contradicts the tokenizer or no end token is known.
 void set_tokenizer_options(const Tokenizer &tokenizer, Options *options);
 
-// The ids of texts for one model, one side at a time. Immutable.
+// Converts texts to ids for one model. Immutable.
 class TextEncoder {
 public:
-    // model: the options of the model; options: the languages ("text.source_language", "text.target_language").
-    // XF_ERROR_INVALID_ARGUMENT for a language that the model does not have, or that is required and missing.
+    // model: the options of the model; options: the languages ("text.source_language", "text.target_language"). Throws
+    // XF_ERROR_INVALID_ARGUMENT if the model does not have a language, or if a required language is not set.
     TextEncoder(std::shared_ptr<const Tokenizer> tokenizer, Options model, const Options &options);
 
     // Appends the ids of a text with its special tokens. Returns false and appends nothing if the text has no token.
@@ -33,9 +33,9 @@ private:
     TokenTemplates templates_;
 };
 
-// The encoders of a batcher, one per worker of the pool, with the sampling that the options request. tokenizer: null
-// for a corpus of ids. model: the options of the model that has the tokenizer; null if none does. The options of the
-// group "model." that are set in `options` replace them.
+// Returns the encoders of a batcher, one per worker of the pool, with the sampling that the options request. tokenizer:
+// null for a corpus of ids. model: the options of the model to which the tokenizer belongs; null if there is none.
+// Options of the group "model." that are set in `options` override them.
 Encoders batch_encoders(const std::shared_ptr<const Tokenizer> &tokenizer, const Options *model, const Options &options,
                         ThreadPool *pool);
 

@@ -1,12 +1,12 @@
 // An engine: a queue of requests that one thread decodes together.
 //
-// Requests come from any thread and wait in the order of their priorities. Between two steps of the search, waiting
-// requests begin and finished ones leave. Each has its own options, and its result has the same bits as if it were
-// the only one. See docs/adr/0009-engine.md for the rule by which requests begin.
+// Any thread may submit requests, which wait in the order of their priorities. Between two steps of the search, waiting
+// requests begin and finished ones are removed. Each request has its own options, and its result has the same bits as
+// without other requests. See docs/adr/0009-engine.md for the rule by which requests begin.
 //
-// One thread at a time computes: the engine's own, or a caller of step(). It uses the decoders without a lock; the
-// mutex guards the queues. After submit() has returned, the last event of a request needs no allocation, so every
-// request gets one.
+// Only one thread at a time computes: that of the engine, or a caller of step(). It uses the decoders without a lock;
+// the mutex guards the queues. After submit() has returned, the last event of a request needs no allocation, so every
+// request gets a last event.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -33,7 +33,7 @@ namespace xf {
 struct EngineRequest {
     bool is_text = false;
     std::string text{}, prefix{};
-    std::vector<int32_t> ids{}, prefix_ids{};  // of a text, the engine fills them
+    std::vector<int32_t> ids{}, prefix_ids{};  // if is_text, the engine fills them
     std::optional<Options> options{};          // those that are set override the options of the engine
     Constraint constraint{};
     int64_t deadline_ms = 0;  // after submit(); 0: none
@@ -52,7 +52,7 @@ struct EngineEvent {
 };
 
 struct EngineStats {
-    int64_t waiting = 0, active = 0, events = 0;  // requests, and those with an event that was not received
+    int64_t waiting = 0, active = 0, events = 0;  // events: requests with an event that has not been received
     int64_t submitted = 0, completed = 0, failed = 0, cancelled = 0;  // since the engine was created
     int64_t steps = 0, encoder_passes = 0, restarts = 0;
     int64_t models = 0;  // the current one, and earlier ones that requests still use
@@ -61,26 +61,28 @@ struct EngineStats {
 
 class Engine {
 public:
-    // options: "decode.", "text.", and "engine.". XF_ERROR_BUSY if a trainer uses a model.
+    // options: the groups "decode.", "text.", and "engine.". Throws XF_ERROR_BUSY if a trainer uses a model.
     Engine(const DecodeModels &models, std::shared_ptr<const Tokenizer> tokenizer, const Options &options);
     // Waits for the current step.
     ~Engine();
     Engine(const Engine &) = delete;
     Engine &operator=(const Engine &) = delete;
 
-    // Queues a request and returns its number. XF_ERROR_BUSY if the engine has as many requests as it may hold.
+    // Queues a request and returns its id. Throws XF_ERROR_BUSY if the engine already holds "engine.max_requests"
+    // requests.
     uint64_t submit(EngineRequest request);
-    // Ends a request with XF_ERROR_CANCELLED, at once or after the current step. Returns false if it has already ended.
+    // Ends a request with XF_ERROR_CANCELLED before the next step, or after the current one. Returns false if it has
+    // already ended.
     bool cancel(uint64_t id);
-    // Waits for an event, at most timeout_ms; a negative value is no limit. Returns false if there is none. Throws the
-    // error of the call, and XF_ERROR_STATE after close().
+    // Waits for an event, at most timeout_ms; a negative value is no limit. Returns false if no event arrived in this
+    // time. Throws XF_ERROR_CANCELLED or XF_ERROR_DEADLINE for the call, and XF_ERROR_STATE after close().
     bool next(int64_t timeout_ms, const Call &call, EngineEvent *event);
-    // Runs one step on this thread. Returns whether requests are left. XF_ERROR_STATE if the engine has a thread.
+    // Runs one step on this thread. Returns whether requests remain. Throws XF_ERROR_STATE if the engine has a thread.
     bool step();
     // Requests that begin later use these models.
     void set_models(const DecodeModels &models, std::shared_ptr<const Tokenizer> tokenizer);
     EngineStats stats();
-    // Of all models.
+    // The target vocabulary size, which is the same for all models.
     int32_t vocab_size() const { return vocab_size_; }
     // Readable while next() has an event.
     int descriptor() const { return readable_.descriptor(); }
@@ -99,14 +101,14 @@ private:
     void run();
     bool run_step();
     static void prepare(Request *request, const Served &served);
-    // With the mutex.
+    // These functions require the mutex.
     bool has_work() const { return !waiting_.empty() || stats_.active > 0; }
     void remove_waiting();
     void choose(Served *served);
     void publish();
     void end(Request *request);
     void add_event(Request *request);
-    // Without it.
+    // These functions are called without the mutex.
     void advance(Served *served);
     void begin(Served *served);
     static void stop_ended(Served *served);

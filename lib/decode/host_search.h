@@ -1,7 +1,7 @@
-// Beam search over many sentences on the host: alternates between a step of the decoder (nn/decoder_step.h) and a step
-// of the search of each sentence (beam.h). Sentences may be added between any two steps, each with its own options; the
-// result for a sentence does not depend on the others. Used on devices that do not implement xf_beam_step, for
-// sentences that the search on the device does not support, and for ensembles.
+// Search over many sentences on the host: alternates between a step of the decoder (nn/decoder_step.h) and a step of
+// the search of each sentence (beam.h). Sentences may be added between any two steps, each with its own options. The
+// result of a sentence does not depend on the others. Used on devices that do not implement xf_beam_step, for sentences
+// that the search on the device does not support, and for ensembles.
 //
 // Memory is kept between calls, so the steady state allocates nothing.
 //
@@ -21,17 +21,18 @@ class HostSearch final : public Search {
 public:
     using Search::Search;
 
-    // Adds a model to an ensemble with the earlier ones: the log-probability of a token is the mean of those of all
-    // models. The arguments must outlive the search. The sources of each task must be added to the step of each model,
-    // in the same order, so that the rows of a source are the same in all of them.
+    // Adds a model to the ensemble. The log-probability of a token is the mean of its log-probabilities in all models.
+    // The arguments must outlive the search. The sources of each task must be added to the decoder steps of all models
+    // in the same order, so that a source has the same rows in all of them.
     void add_model(const Model &model, Stream &stream) {
         others_.push_back(std::make_unique<DecoderStep>(model, stream));
     }
-    // The step of a model, in the order in which they were added.
+    // The decoder step of a model, by the order in which the models were added.
     DecoderStep &decoder_step(size_t index) { return index == 0 ? step_ : *others_[index - 1]; }
     using Search::decoder_step;
 
-    // Proposes tokens for the tasks that have a number of it; null: none. No sentence may be active.
+    // Sets the speculation that proposes tokens for tasks with SearchTask::draft; null: none. No sentence may be
+    // active.
     void set_speculation(Speculation *speculation) { speculation_ = speculation; }
 
     void clear() override;
@@ -48,10 +49,11 @@ private:
     struct Sentence {
         SearchTask task;
         BeamSearch search;
-        // Of each live hypothesis, one for each token and one for its next step. With beam 1 also for proposals.
+        // The cells of each live hypothesis: one for each token, and one for the next step. With beam 1, also those for
+        // proposals.
         std::vector<std::vector<int32_t>> cells{};
         std::vector<std::vector<int32_t>> parents{};  // used by inherit_cells()
-        std::span<const int32_t> proposals{};         // for the steps after the next one
+        std::span<const int32_t> proposals{};         // tokens for the steps after the next one
 
         int64_t steps() const { return task.limit - search.remaining(); }
         // The rows of the next step: the live hypotheses, followed by the proposals.
@@ -86,7 +88,7 @@ private:
     DecoderStep::Rows rows_;
     std::vector<float> values_;
     std::vector<int32_t> ids_;
-    // Of sentences that use the values of all tokens: these, and the chosen continuations.
+    // For sentences that use the log-probabilities of all tokens: these values, and those of the chosen continuations.
     std::vector<float> all_values_, chosen_values_;
     std::vector<double> sums_;  // of the values of all models
     std::vector<int32_t> chosen_ids_, hypothesis_;

@@ -1,4 +1,4 @@
-// A model and what one user needs to run it without gradients: a stream, activations, and the current batch.
+// A model with the objects that are needed to run it without gradients: a stream, activations, and the current batch.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,8 +20,8 @@ struct InferenceModel {
         pass.invariant = true;
         return pass;
     }
-    // Encodes the sources of a valid batch that are listed in order. Returns the memory [packed.src.rows, D], which is
-    // valid until the next call.
+    // Encodes sources of a valid batch. order: the indices of these sources. Returns the output of the encoder,
+    // [packed.src.rows, D], which is valid until the next call.
     Num encode(const xf_batch &batch, std::span<const int64_t> order, const Call &call) {
         packed.load(stream, model->config(), batch, order, PackedBatch::Sides::kSource, 0);
         network.prepare(packed, PassKind::kInference, false);

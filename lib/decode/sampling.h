@@ -1,7 +1,8 @@
 // Random choice of the next token (temperature, top-k, top-p, min-p), the repetition penalty, and the n-gram limit.
 //
-// The choice is a function of the seed, the source sentence, the number of the sample, and the step, and all sums are
-// in double precision in the order of ids. So it does not depend on the batch, the threads, or the CPU.
+// A random number is a function of the seed, the source sentence, the number of the sample, and the step. All sums are
+// computed in fp64, in the order of ids. The choice therefore does not depend on the batch, the number of threads, or
+// the CPU.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,7 +13,7 @@
 
 namespace xf {
 
-// "decode.temperature" and the options that belong to it.
+// "decode.temperature" and the options that require it.
 struct SamplingOptions {
     double temperature = 0;  // 0: no sampling
     int64_t top_k = 0;       // 0: all
@@ -39,10 +40,10 @@ class TokenSampler {
 public:
     // Chooses an id by its log-probability with a uniform number u. Returns -1 if all values are minus infinity.
     //
-    // The weight of id v is exp((values[v] - m) / temperature), where m is the largest value. Only the top_k ids with
-    // the largest values remain (ties: the lower id), of these the smallest number of best ids whose weights sum to at
-    // least top_p of the total, and of these the ids with a weight of at least min_p. The result is the first id at
-    // which the cumulative weight, in the order of ids, exceeds u times the total.
+    // The weight of id v is exp((values[v] - m) / temperature), where m is the largest value. First, only the top_k ids
+    // with the largest values remain (ties: the lower id). Of these, the smallest number of best ids remains whose
+    // weights sum to at least top_p times the total weight. Of these, the ids with a weight of at least min_p remain.
+    // The result is the first id at which the cumulative weight, in the order of ids, exceeds u times the total.
     int32_t choose(std::span<const float> values, const SamplingOptions &options, double u);
 
 private:
@@ -58,8 +59,8 @@ private:
 // minus infinity.
 void best_ids(std::span<const float> values, std::span<int32_t> ids);
 
-// Multiplies the log-probabilities of the ids by the penalty, each id once (Keskar et al. 2019, s. 4.1, applied to
-// log-probabilities).
+// Multiplies the log-probability of each id in `ids` by the penalty, once even if the id occurs several times (Keskar
+// et al. 2019, s. 4.1, applied to log-probabilities). Sorts `ids` and removes duplicates.
 void penalize(std::span<float> values, std::vector<int32_t> *ids, double penalty);
 
 // Clears the bits of the ids that would complete an n-gram that the hypothesis already contains.

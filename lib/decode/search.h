@@ -64,9 +64,9 @@ struct SearchTask {
     double repetition_penalty = 1;
     uint64_t source_hash = 0;  // of the ids of the source
     int64_t draft_tokens = 0;  // the maximum number of proposals per step
-    int32_t draft = -1;        // of Speculation::begin(); -1: no proposals
+    int32_t draft = -1;        // id from Speculation::begin(); -1: no proposals
 
-    // Returns whether not all tokens may follow a hypothesis of t tokens.
+    // Returns whether some tokens must not follow a hypothesis of t tokens.
     bool restricts(int64_t t) const { return t < prefix.size() || constraint != nullptr; }
     // Returns whether the constraint selects the tokens that follow a hypothesis of t tokens.
     bool uses_constraint(int64_t t) const { return constraint != nullptr && t >= prefix.size(); }
@@ -78,8 +78,8 @@ struct SearchTask {
     }
 };
 
-// Searches many sentences together. Sentences may be added between any two steps, each with its own options; the result
-// for a sentence does not depend on the others.
+// Searches many sentences together. Sentences may be added between any two steps, each with its own options. The result
+// of a sentence does not depend on the others.
 //
 // After an error of any function, only clear() may be called.
 class Search {
@@ -90,7 +90,7 @@ public:
     Search(const Search &) = delete;
     Search &operator=(const Search &) = delete;
 
-    // Has the memory of the sources of all tasks that are added.
+    // The decoder step, to which the sources of all tasks must be added before the tasks.
     DecoderStep &decoder_step() { return step_; }
 
     // Ends the search of all sentences and frees all memory of the decoder step for reuse. Cannot fail.
@@ -101,8 +101,8 @@ public:
     virtual int64_t active() const = 0;
     // The source tokens of all active sentences.
     virtual int64_t source_tokens() const = 0;
-    // Runs one step of all active sentences. Writes the hypotheses of those whose search has ended, or of some of them;
-    // a later step writes those of the others.
+    // Runs one step of all active sentences. Writes the hypotheses of sentences whose search has ended, at once or in a
+    // later step.
     virtual void step(const Call &call) = 0;
     // Ends the search of the sentence with this outcome, or of all if it is null, with the best hypotheses so far.
     virtual void stop(const SentenceOutcome *outcome) = 0;

@@ -1,13 +1,13 @@
 // Speculative decoding with a draft model (Leviathan et al. 2023; Stern et al. 2018).
 //
-// Before a step of greedy search, a small model proposes the next tokens of each sentence. The step then runs the model
-// on the last token and on all proposals at once, as rows of consecutive steps (xf_attention_step::multi_step). The
-// search takes the model's own token at each row and continues with the next row as long as that token is the one that
-// was proposed. The result has the same bits as without a draft, because every operation is row-invariant; the draft
+// Before a step of greedy search, a small model proposes the next tokens of each sentence. The step then runs the main
+// model on the last token and on all proposals at once, as rows of consecutive steps (xf_attention_step::multi_step).
+// At each row, the search selects the token of the main model. It continues with the next row while this token equals
+// the proposal. The result has the same bits as without a draft, because every operation is row-invariant; the draft
 // only affects the speed.
 //
-// The draft has a separate encoder pass, key/value cache, and stream. It runs only on the tokens that it has not seen:
-// those that the model chose, and its proposals. Cells of rejected tokens are overwritten.
+// The draft has a separate encoder pass, key/value cache, and stream. It runs only on tokens that are not in its cache:
+// those that the main model selected, and its own proposals. Cells of rejected tokens are overwritten.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,8 +25,9 @@ namespace xf {
 
 class Speculation {
 public:
-    // XF_ERROR_INVALID_ARGUMENT if the draft has another context, other vocabulary sizes, or other special tokens than
-    // the model. policy: null: the one that follows from the sizes of the models.
+    // Throws XF_ERROR_INVALID_ARGUMENT if the context, the vocabulary sizes, or the start and end tokens of the draft
+    // differ from those of the model. policy: null selects a policy with costs that are estimated from the sizes of the
+    // models.
     Speculation(const Model &model, std::shared_ptr<const Model> draft, const DraftPolicy *policy = nullptr);
 
     const Model &draft() const { return *draft_.model; }
@@ -36,8 +37,8 @@ public:
 
     // Forgets all sentences.
     void clear();
-    // Encodes the sentences of a valid batch that are listed in indices, unless the draft does not pay, and returns a
-    // number for each of them, which is -1 for none. active: the number of sentences of the search, including these.
+    // Encodes sentences of a valid batch if the policy expects a gain. indices: the indices of these sentences. Returns
+    // the id of each of them; -1: it was not encoded. active: the number of sentences in the search, including these.
     std::span<const int32_t> begin(const xf_batch &batch, std::span<const int64_t> indices, int64_t active,
                                    const Call &call);
     // Starts the proposals for sentence `id`.
@@ -46,9 +47,10 @@ public:
 
     // Proposes tokens for all sentences. active: the number of sentences of the search.
     void propose(int64_t active, const Call &call);
-    // The tokens that may follow sentence `id`; fewer than its remaining ones.
+    // The proposed next tokens of sentence `id`; fewer than the number of tokens that may still follow.
     std::span<const int32_t> proposals(int32_t id) const { return sentences_[id].proposals; }
-    // Records that the search of sentence `id` accepted this number of proposals, and the token that it chose itself.
+    // Updates sentence `id` after a step of the search, which accepted this number of proposals and then selected one
+    // more token.
     void settle(int32_t id, const BeamSearch &search, int64_t accepted);
     // Records the end of a step of the search with this number of sentences.
     void end_step(int64_t active);
@@ -61,7 +63,7 @@ private:
         std::vector<int32_t> cells;              // of the tokens and the proposals
         int64_t cached = 0;                      // the number of tokens and proposals in the cache
         int64_t wanted = 0;                      // the maximum number of proposals
-        int64_t forced = 0;                      // the number of proposals that are the prefix of the task
+        int64_t forced = 0;                      // the number of proposals that are tokens of the forced prefix
 
         int64_t length() const { return std::ssize(tokens) - 1; }  // of the hypothesis
         int32_t input(int64_t i) const {

@@ -1,7 +1,7 @@
 // Translation of texts: tokenizes, decodes, and detokenizes.
 //
-// White space at both ends of a text is removed, because a model would translate a line end. The translation of a text
-// that is empty afterwards is empty.
+// White space at both ends of a text is removed, because a model would translate a line end. If the text is then empty,
+// so is its translation.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,7 +25,7 @@ struct Texts {
     const size_t *lengths = nullptr;
     size_t count = 0;
 
-    // Text i; empty if it is NULL.
+    // Returns text i; std::nullopt if it is NULL.
     std::optional<std::string_view> get(size_t i) const {
         if (texts == nullptr || texts[i] == nullptr) return std::nullopt;
         return lengths != nullptr ? std::string_view(texts[i], lengths[i]) : std::string_view(texts[i]);
@@ -48,7 +48,7 @@ public:
     std::vector<SentenceOutcome> translate(const Texts &texts, const Texts &prefixes, DecodeRequest request,
                                            const Call &call = {});
 
-    // The log-probability of each target given its source, in the languages of the decoder.
+    // Returns the log-probability of each target given its source. The languages are those of the decoder.
     ScoredTexts score(const Texts &sources, const Texts &targets, const Call &call = {});
 
 private:
@@ -60,8 +60,8 @@ private:
     EncodeScratch scratch_;
 };
 
-// Appends the ids of a text to *ids and those of the prefix of its translation to *prefix_ids. If that fails, or the
-// text is empty, appends nothing and settles the outcome.
+// Appends the ids of a text to *ids, and the ids of the prefix of its translation to *prefix_ids. If that fails or the
+// text is empty, appends nothing and writes the outcome.
 void encode_text(const Tokenizer &tokenizer, const TokenTemplate &source, std::optional<std::string_view> text,
                  std::optional<std::string_view> prefix, std::vector<int32_t> *ids, std::vector<int32_t> *prefix_ids,
                  EncodeScratch *scratch, SentenceOutcome *outcome);
