@@ -199,40 +199,43 @@ constexpr Option kOptions[] = {
      "Maximum number of hypotheses per sentence; must not exceed decode.beam, except with decode.temperature or "
      "decode.alternatives, where it is the number of samples or alternatives."},
     {"decode.batch_sentences", kI64, "32", 1, 1 << 16, nullptr,
-     "Number of sentences that are decoded together; fewer if they are longer than 256 tokens. Affects speed and "
-     "memory, not results."},
+     "Maximum number of sentences that are decoded together; fewer if they have more than 256 tokens. Affects speed "
+     "and memory, not results."},
     {"decode.draft_tokens", kI64, "8", 0, 64, nullptr,
-     "Maximum number of tokens that a draft model proposes per step (xf_decode_models); 0: none. Affects "
-     "speed, not results.",
+     "Maximum number of tokens that a draft (xf_decode_models) proposes per step; 0 disables the draft. Affects speed, "
+     "not results.",
      "Leviathan et al. 2023"},
     {"decode.temperature", kF64, "0", 0, 100, nullptr,
-     "0: search for the most probable tokens. Above 0: choose each token at random with probabilities proportional to "
-     "P^(1 / temperature). Requires decode.beam 1."},
+     "0: beam search or greedy search. Above 0: each token is chosen at random, with a probability proportional to "
+     "P^(1 / temperature); requires decode.beam 1."},
     {"decode.top_k", kI64, "0", 0, 1 << 30, nullptr,
      "Number of most probable tokens among which a sample is chosen; 0: all. Requires decode.temperature above 0."},
     {"decode.top_p", kF64, "1", 0, 1, nullptr,
-     "A sample is chosen among the fewest tokens that together have at least this share of the probability, after "
-     "decode.temperature and decode.top_k. Requires decode.temperature above 0."},
+     "A sample is chosen among the smallest number of most probable tokens that together have at least this share of "
+     "the probability, after decode.temperature and decode.top_k. Requires decode.temperature above 0."},
     {"decode.min_p", kF64, "0", 0, 1, nullptr,
-     "A sample is chosen among the tokens with at least this share of the probability of the best one, after "
-     "decode.temperature. Requires decode.temperature above 0."},
+     "A sample is chosen among the tokens whose probability is at least this value times that of the most probable "
+     "token, after decode.temperature. Requires decode.temperature above 0."},
     {"decode.seed", kI64, "1", 0, kMaxSeed, nullptr,
-     "Seed of decode.temperature. The same seed, source, and options give the same samples in any batch."},
+     "Seed of the random numbers of sampling. The same seed, source, and options give the same samples in any batch."},
     {"decode.repetition_penalty", kF64, "1", 0.01, 100, nullptr,
-     "Factor of the log-probabilities of tokens that a hypothesis already contains; above 1, repetitions are rarer."},
+     "Factor of the log-probability of each token that a hypothesis already contains; above 1, repetitions become less "
+     "probable."},
     {"decode.no_repeat_ngram", kI64, "0", 0, 1 << 20, nullptr,
      "No sequence of this number of tokens occurs twice in a hypothesis, except in its prefix; 0: no limit."},
     {"decode.banned_phrases", kStr, "", 0, 0, nullptr,
      "Texts, one per line, that no hypothesis contains after its prefix. A text that begins with a letter or digit is "
-     "banned only at the beginning of a word: \"Bad\" bans \"Bad\" and \"Badewanne\". The model needs a tokenizer."},
+     "banned only at the beginning of a word: \"Bad\" bans \"Bad\" and \"Badewanne\", but not \"Schwimmbad\". The "
+     "model must have a tokenizer."},
     {"decode.alternatives", kBool, "false", 0, 1, nullptr,
      "true: each of the decode.n_best best tokens after the prefix begins one hypothesis, which greedy search "
      "completes. Requires decode.beam 1."},
 
     {"engine.thread", kBool, "true", 0, 1, nullptr,
-     "true: an engine computes on its own thread. false: it computes in xf_engine_step()."},
+     "true: an engine computes on a separate thread. false: it computes in xf_engine_step()."},
     {"engine.max_requests", kI64, "1024", 1, 1 << 20, nullptr,
-     "Number of requests that an engine holds, from xf_engine_submit() until their last event is received."},
+     "Maximum number of requests that an engine holds. A request counts from xf_engine_submit() until its last event "
+     "is received."},
 };
 
 }  // namespace
