@@ -199,15 +199,15 @@ constexpr Option kOptions[] = {
      "Maximum number of hypotheses per sentence; must not exceed decode.beam, except with decode.temperature or "
      "decode.alternatives, where it is the number of samples or alternatives."},
     {"decode.batch_sentences", kI64, "32", 1, 1 << 16, nullptr,
-     "Maximum number of sentences that are decoded together; fewer if they have more than 256 tokens. Affects speed "
-     "and memory, not results."},
+     "Maximum number of sentences that are decoded together; fewer if sources are longer than 256 tokens. Affects "
+     "speed and memory, not results."},
     {"decode.draft_tokens", kI64, "8", 0, 64, nullptr,
      "Maximum number of tokens that a draft (xf_decode_models) proposes per step; 0 disables the draft. Affects speed, "
      "not results.",
      "Leviathan et al. 2023"},
     {"decode.temperature", kF64, "0", 0, 100, nullptr,
-     "0: beam search or greedy search. Above 0: each token is chosen at random, with a probability proportional to "
-     "P^(1 / temperature); requires decode.beam 1."},
+     "0: no sampling. Above 0: each token is chosen at random, with a probability proportional to P^(1 / temperature); "
+     "requires decode.beam 1."},
     {"decode.top_k", kI64, "0", 0, 1 << 30, nullptr,
      "Number of most probable tokens among which a sample is chosen; 0: all. Requires decode.temperature above 0."},
     {"decode.top_p", kF64, "1", 0, 1, nullptr,
