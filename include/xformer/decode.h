@@ -1,15 +1,15 @@
 /*
  * xformer/decode.h - translation, scoring, and evaluation.
  *
- * Beam search as in Vaswani et al. 2017, s. 6.1, and Wu et al. 2016: score = log P / ((5 + L) / 6)^alpha, where the
- * length L includes the end symbol. Limits and stop criteria apply to each sentence separately. A sentence therefore
- * yields the same tokens and the same score in any batch, in any order, and with any number of threads.
+ * Beam search is that of Vaswani et al. 2017, s. 6.1, and Wu et al. 2016, with score = log P / ((5 + L) / 6)^alpha,
+ * where the length L includes the end symbol. Limits and stop criteria apply to each sentence separately. A sentence
+ * therefore yields the same tokens and the same score in any batch, in any order, and with any number of threads.
  *
  * Sampling. If "decode.temperature" T is above 0, each token v is chosen at random, with a probability proportional to
  * w(v) = P(v)^(1/T), among the tokens that remain after three selections:
  * - "decode.top_k" keeps the most probable tokens (ties: the lower id).
  * - Of these, "decode.top_p" keeps the smallest number of most probable tokens whose sum of w is at least top_p times
- *   the sum of all that top_k kept (Holtzman et al. 2020).
+ *   the sum over all tokens that top_k kept (Holtzman et al. 2020).
  * - Of these, "decode.min_p" keeps the tokens whose w is at least min_p times that of the most probable token.
  *
  * "decode.n_best" is the number of independent samples. The random numbers are a function (Philox) of "decode.seed",
@@ -25,8 +25,8 @@
  * sequence of n tokens that the hypothesis already contains (Paulus et al. 2018, s. 2.5).
  *
  * "decode.banned_phrases": no hypothesis contains one of these texts after its prefix. Hypotheses are compared as text,
- * so a phrase is banned in every spelling by tokens. A phrase that begins with a letter or digit is banned only at the
- * beginning of a word, also if the word is longer than the phrase. The comparison is case-sensitive.
+ * so a phrase is banned for every sequence of tokens that spells it. A phrase that begins with a letter or digit is
+ * banned only where a word begins; the word may be longer than the phrase. The comparison is case-sensitive.
  *
  * On a GPU, beam search and greedy search run on the device. Other searches run on the CPU, which receives
  * log-probabilities from the GPU in each step: those with sampling, alternatives, a repetition penalty, or a draft, and
@@ -83,8 +83,9 @@ typedef struct xf_decode_models {
     /**
      * A smaller model that proposes the next tokens in greedy search. The first model checks up to
      * "decode.draft_tokens" proposals in one step. The results have the same bits as without a draft; only the speed
-     * changes. Used with "decode.beam" 1 if there is no constraint, sampling, repetition penalty, n-gram limit, or
-     * banned phrase, and "decode.alternatives" is false. Must be NULL if ensemble_count is not 0. May be NULL.
+     * changes. Used with "decode.beam" 1, if there is no constraint, sampling, repetition penalty, n-gram limit, or
+     * banned phrase, "decode.alternatives" is false, and the source is not longer than the "model.max_length" of the
+     * draft. NULL: no draft. Must be NULL for an ensemble.
      */
     const xf_model *draft;
 } xf_decode_models;

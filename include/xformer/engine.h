@@ -26,8 +26,9 @@
  *
  * Devices. On a GPU, requests whose search runs on the GPU share the steps of the decoder only if their "decode.beam"
  * is equal. Requests whose search runs on the CPU (see decode.h) share steps with each other, for any "decode.beam".
- * The engine reads the state of a search on the GPU only every fourth step, because reading delays the GPU. It may
- * therefore detect the end of a request up to three steps late.
+ * Because reading the state of a search delays the GPU, the engine reads it only every fourth step, or after each step
+ * while a request with partial events, a constraint, "decode.no_repeat_ngram", or "decode.banned_phrases" is active. It
+ * may therefore detect the end of a request up to three steps late.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
