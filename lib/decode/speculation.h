@@ -50,7 +50,7 @@ public:
     // The proposed next tokens of sentence `id`; fewer than the number of tokens that may still follow.
     std::span<const int32_t> proposals(int32_t id) const { return sentences_[id].proposals; }
     // Updates sentence `id` after a step of the search, which accepted this number of proposals and then selected one
-    // more token.
+    // more token, unless the search ended.
     void settle(int32_t id, const BeamSearch &search, int64_t accepted);
     // Records the end of a step of the search with this number of sentences.
     void end_step(int64_t active);
