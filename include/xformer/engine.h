@@ -124,8 +124,8 @@ typedef struct xf_request {
     /** Priority from -1000 to 1000; 0 is normal. A higher one begins earlier. */
     int32_t priority;
     /**
-     * 1: partial events report the tokens that are certain, those with which every possible result begins; 0: there is
-     * only the last event. There are no partial events if the tokenizer changes decoded text by rules (SentencePiece's
+     * 1: partial events report the certain tokens, with which every possible result begins. 0: the last event is the
+     * only one. There are no partial events if the tokenizer changes decoded text by rules (SentencePiece's
      * denormalizer_spec), because a later token could change earlier text.
      */
     int32_t stream;

@@ -95,7 +95,7 @@ public:
     std::vector<SentenceOutcome> decode(const xf_batch &batch, const DecodeRequest &request, const DecodeConfig &config,
                                         const Call &call, std::vector<SentenceOutcome> outcomes);
 
-    // The steps of decode(), for sentences that begin at different times.
+    // The functions from check() to clear() are the steps of decode(), for sentences that begin at different times.
     //
     // Throws the error of a sentence that cannot be decoded.
     void check(const DecodeTask &task) const;
@@ -155,7 +155,7 @@ private:
     DecodeConfig config_;
     std::vector<std::unique_ptr<InferenceModel>> members_;  // the models except the draft
     std::unique_ptr<Speculation> speculation_;              // null: no draft
-    std::unique_ptr<DeviceSearch> device_;                  // null: the device or the ensemble does not have one
+    std::unique_ptr<DeviceSearch> device_;                  // null: not supported by the device, or an ensemble
     HostSearch host_;                                       // of the sentences that device_ does not support
     // Of the current call; members so that their memory is reused.
     std::vector<int64_t> order_;

@@ -63,7 +63,7 @@ private:
     struct Sentence {
         SearchTask task{};
         int32_t steps = 0;                     // issued steps; the length, unless the search has ended
-        int32_t first_cell = 0;                // of task.limit * beam
+        int32_t first_cell = 0;                // the first of task.limit * beam cells
         bool followed = false;                 // its history is read after each step
         std::vector<xf_beam_token> history{};  // [steps that have been read, beam]
 
