@@ -6,13 +6,7 @@
 // caller's memory it has to believe.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cstdio>
-#include <cstring>
-#include <functional>
 #include <iterator>
-#include <string>
-#include <vector>
 
 #include "handles.hpp"
 #include "support/counted_memory.hpp"

@@ -38,13 +38,6 @@ static inline xf_status load_file(int kind, const char *path, void (*use)(const 
     return status;
 }
 
-static inline void write_file(const char *path, const void *bytes, size_t size) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
 static inline int entries(const char *folder) {
     DIR *dir = opendir(folder);
     assert_non_null(dir);

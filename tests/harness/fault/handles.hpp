@@ -6,10 +6,7 @@
 
 #include <unistd.h>
 
-#include <cstring>
 #include <initializer_list>
-#include <string>
-#include <utility>
 
 #include "../../support/world.h"
 #include "core/error.h"

@@ -3,14 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <unistd.h>
-
-#include <cstring>
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "core/atomic_file.h"
 #include "core/safetensors.h"
 #include "handles.hpp"

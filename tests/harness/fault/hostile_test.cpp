@@ -5,7 +5,6 @@
 // that may be loaded, and then training and decoding end with a status.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <limits>
 
 #include "hostile.hpp"
 

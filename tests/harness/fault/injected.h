@@ -49,8 +49,6 @@ xf_config *bench_config(const struct place *place);
 /* A host that receives every line of the log. */
 xf_host listening_host(void);
 
-void write_file(const char *path, const char *text, size_t size);
-
 /* Names in the scratch folder. */
 #define MODEL_FILE scratch_path("model")
 #define NARROW_FILE scratch_path("narrow")

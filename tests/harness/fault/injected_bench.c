@@ -22,10 +22,7 @@ xf_config *bench_config(const struct place *place) {
     xf_config *config = small_config(place->device);
     set(config, "context.isa", place->isa);
     set(config, "context.backend_path", XF_TEST_FOLDERS);
-    set(config, "train.ema", "0.9");
-    set(config, "train.accumulate", "2");
-    set(config, "decode.beam", "3");
-    set(config, "decode.n_best", "2");
+    set_all(config, "train.ema=0.9 train.accumulate=2 decode.beam=3 decode.n_best=2");
     return config;
 }
 
@@ -36,13 +33,6 @@ static xf_context *open_context(const xf_config *config) {
     const xf_status status = xf_context_create(config, &host, &context, &error);
     if (status != XF_OK) print_message("NOT TESTED on this place: %s\n", error.message);
     return context;
-}
-
-void write_file(const char *path, const char *text, size_t size) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
 }
 
 static void write_files(struct bench *b) {

@@ -94,10 +94,7 @@ static xf_status together(xf_status (*call)(struct rank *rank), digest *d, xf_er
 
 static xf_config *ranks_config(const struct bench *b) {
     xf_config *config = bench_config(b->place);
-    set(config, "context.comm_timeout", "60");
-    set(config, "context.threads", "1");
-    set(config, "train.accumulate", "1");
-    set(config, "train.shards", "4");
+    set_all(config, "context.comm_timeout=60 context.threads=1 train.accumulate=1 train.shards=4");
     return config;
 }
 

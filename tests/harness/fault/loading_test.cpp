@@ -5,10 +5,6 @@
 // has lookup tables: the limit is 160 bytes per piece, including the file, if that is larger.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <string>
 
 #include "handles.hpp"
 #include "support/counted_memory.hpp"

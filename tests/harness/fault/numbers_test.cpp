@@ -10,13 +10,7 @@
 //     fault_numbers          every pair, too
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <iterator>
-#include <string>
-#include <vector>
 
 #include "core/sha256.h"
 #include "handles.hpp"

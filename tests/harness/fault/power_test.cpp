@@ -10,14 +10,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cstdarg>
-#include <cstring>
-#include <map>
-#include <optional>
 #include <random>
-#include <set>
 
 #include "support/small_model.h"
 #include "train/training.hpp"

@@ -5,13 +5,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
-#include <unistd.h>
 
-#include <cstring>
-#include <fstream>
-#include <functional>
 #include <iterator>
-#include <string>
 
 #include "core/sha256.h"
 #include "handles.hpp"

@@ -55,10 +55,7 @@ static void train(const char *shards) {
         OWNED_CONTEXT *context = context_on(cpu_devices[d]);
         OWNED_CONFIG *config = small_config(cpu_devices[d]);
         set(config, "train.shards", shards);
-        set(config, "train.accumulate", "2");
-        set(config, "train.ema", "0.9");
-        set(config, "train.clip_norm", "0.1");
-        set(config, "train.weight_decay", "0.1");
+        set_all(config, "train.accumulate=2 train.ema=0.9 train.clip_norm=0.1 train.weight_decay=0.1");
         MAKE(model, model, xf_model_create(context, world.tokenizer, config, &model, err));
         MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
         MAKE(batcher, batcher, xf_batcher_create(world.corpus, world.tokenizer, config, NULL, &batcher, err));

@@ -68,9 +68,7 @@ static xf_status call_number(int number, const xf_batch *batch, const xf_call *c
 }
 
 static void write_files(void) {
-    FILE *file = fopen(scratch_path("pairs.tsv"), "w");
-    fputs("a\tb\n", file);
-    fclose(file);
+    write_file(scratch_path("pairs.tsv"), "a\tb\n", 4);
     ACCEPTED(save_model(world.model, NULL, scratch_path("model"), err));
     ACCEPTED(save_trainer(world.trainer, NULL, scratch_path("checkpoint"), err));
     ACCEPTED(save_tokenizer(world.tokenizer, scratch_path("tokenizer"), err));
@@ -324,9 +322,7 @@ struct bench {
 };
 
 static struct bench open_bench(const char *device) {
-    struct bench b = {small_config(device), NULL, NULL, NULL, NULL};
-    set(b.config, "model.vocab_size", "600");
-    set(b.config, "model.decoder_layers", "3");
+    struct bench b = {config_with(device, "model.vocab_size=600 model.decoder_layers=3"), NULL, NULL, NULL, NULL};
     ACCEPTED(xf_context_create(b.config, NULL, &b.context, err));
     ACCEPTED(xf_model_create(b.context, NULL, b.config, &b.model, err));
     ACCEPTED(xf_trainer_create(b.model, b.config, &b.trainer, err));
@@ -411,8 +407,7 @@ TEST(tokenizer) {
     }
     xf_tokenizer *out = SENTINEL;
     MAKE(corpus, corpus, corpus_from_text(world.context, NULL, text, length, &corpus, err));
-    OWNED_CONFIG *config = small_config("cpu:ref");
-    set(config, "tokenizer.vocab_size", "20000");
+    OWNED_CONFIG *config = config_with("cpu:ref", "tokenizer.vocab_size=20000");
     struct watch watch = {world.context, 0, 3000000};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, cancel_often, &watch), 0);

@@ -210,8 +210,7 @@ TEST(all_gather) {
 
 /* A step of shards is one call; its batches are dealt evenly. */
 TEST(shards_of_one_process) {
-    OWNED_CONFIG *config = small_config("cpu:ref");
-    set(config, "train.shards", "2");
+    OWNED_CONFIG *config = config_with("cpu:ref", "train.shards=2");
     xf_trainer *trainer = NULL;
     ACCEPTED(xf_trainer_create(world.model, config, &trainer, err));
     const xf_batch batch = next_batch(world.batcher), three[3] = {batch, batch, batch};

@@ -68,13 +68,8 @@ TEST(unknown_keys) {
 TEST(values) {
     xf_config *c = world.config;
     refused_with(c, "decode.beam", "0", XF_ERROR_OUT_OF_RANGE, "1 to 1024");
-    refused_with(c, "decode.beam", "1025", XF_ERROR_OUT_OF_RANGE, "1 to 1024");
-    refused_with(c, "decode.beam", "-9223372036854775808", XF_ERROR_OUT_OF_RANGE, "1 to 1024");
-    refused_with(c, "train.dropout", "0.96", XF_ERROR_OUT_OF_RANGE, "0 to 0.95");
     refused_with(c, "train.dropout", "-1e-300", XF_ERROR_OUT_OF_RANGE, "0 to 0.95");
     refused_with(c, "model.norm", "rms", XF_ERROR_OUT_OF_RANGE, "post|pre");
-    refused_with(c, "model.norm", "post|pre", XF_ERROR_OUT_OF_RANGE, "post|pre");
-    refused_with(c, "model.norm", "", XF_ERROR_OUT_OF_RANGE, "post|pre");
     /* Beyond what a type holds is beyond any bound, and a number too small to tell from 0 is 0. */
     refused_with(c, "decode.beam", "9223372036854775808", XF_ERROR_OUT_OF_RANGE, "1 to 1024");
     refused_with(c, "decode.beam", "-99999999999999999999", XF_ERROR_OUT_OF_RANGE, "1 to 1024");
@@ -88,18 +83,11 @@ TEST(values) {
         assert_true(value == 0);
     }
     set(c, "train.dropout", "0.1");
-    static const char *const bad_integers[] = {
-        "", " 4", "4 ", "+4", "4.0", "4e0", "0x4", "four", "9223372036854775808x", "nan"};
-    for (size_t i = 0; i < sizeof bad_integers / sizeof *bad_integers; ++i)
-        refused_with(c, "decode.beam", bad_integers[i], XF_ERROR_INVALID_ARGUMENT, "an integer");
-    static const char *const bad_numbers[] = {"", "0,1", " 0.1", "0.1x", "1e", "1e999x", "--1"};
-    for (size_t i = 0; i < sizeof bad_numbers / sizeof *bad_numbers; ++i)
-        refused_with(c, "train.dropout", bad_numbers[i], XF_ERROR_INVALID_ARGUMENT, "a number");
-    refused_with(c, "train.dropout", "nan", XF_ERROR_OUT_OF_RANGE, "0 to 0.95");
+    /* Other malformed texts, for each option: tests/unit/core/options_test.cpp. */
+    refused_with(c, "decode.beam", "4e0", XF_ERROR_INVALID_ARGUMENT, "an integer");
+    refused_with(c, "train.dropout", "0,1", XF_ERROR_INVALID_ARGUMENT, "a number");
     refused_with(c, "train.dropout", "inf", XF_ERROR_OUT_OF_RANGE, "0 to 0.95");
-    static const char *const bad_booleans[] = {"", "yes", "TRUE", "2", "-1"};
-    for (size_t i = 0; i < sizeof bad_booleans / sizeof *bad_booleans; ++i)
-        refused_with(c, "data.strict", bad_booleans[i], XF_ERROR_INVALID_ARGUMENT, "true or false");
+    refused_with(c, "data.strict", "yes", XF_ERROR_INVALID_ARGUMENT, "true or false");
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_config_set_number(c, "train.dropout", NAN, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_config_set_number(c, "decode.beam", NAN, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_config_set_number(c, "data.strict", NAN, err));

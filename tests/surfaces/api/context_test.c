@@ -226,10 +226,7 @@ TEST(executor) {
         for (int way = -1; way < 3; ++way) {
             struct pool pool = {way, 0, 0};
             const xf_host host = {.struct_size = sizeof host, .parallel_user = &pool, .parallel = parallel};
-            OWNED_CONFIG *config = small_config(cpu_devices[d]);
-            set(config, "model.vocab_size", "600");
-            set(config, "model.d_ff", "200");
-            set(config, "context.threads", "4");
+            OWNED_CONFIG *config = config_with(cpu_devices[d], "model.vocab_size=600 model.d_ff=200 context.threads=4");
             MAKE(context, context, xf_context_create(config, way < 0 ? NULL : &host, &context, err));
             check_thread_count(before + (way < 0 ? 3 : 0));
             MAKE(model, model, xf_model_create(context, NULL, config, &model, err));

@@ -11,17 +11,10 @@ enum { VOCABULARY = 2000, LENGTH = 32, SENTENCES = 8, BATCH_TOKENS = 1024 };
 static xf_config *medium_config(void) {
     xf_config *c = NULL;
     ACCEPTED(xf_config_create(&c, err));
-    set(c, "context.device", "cpu");
-    set(c, "context.threads", "2");
-    set(c, "model.vocab_size", "2000");
-    set(c, "model.d_model", "128");
-    set(c, "model.d_ff", "512");
-    set(c, "model.encoder_layers", "3");
-    set(c, "model.decoder_layers", "3");
-    set(c, "data.max_tokens", "32");
-    set(c, "data.batch_tokens", "1024");
-    set(c, "decode.batch_sentences", "8");
-    set(c, "decode.max_extra_tokens", "0");
+    set_all(c,
+            "context.device=cpu context.threads=2 model.vocab_size=2000 model.d_model=128 model.d_ff=512 "
+            "model.encoder_layers=3 model.decoder_layers=3 data.max_tokens=32 data.batch_tokens=1024 "
+            "decode.batch_sentences=8 decode.max_extra_tokens=0");
     return c;
 }
 
@@ -55,8 +48,7 @@ TEST(refusals) {
     assert_int_equal(summary.step, -1);
     assert_int_equal(summary.weights, XF_TYPE_FP32);
 
-    OWNED_CONFIG *c = small_config("cpu:ref");
-    set(c, "model.weights", "bf16");
+    OWNED_CONFIG *c = config_with("cpu:ref", "model.weights=bf16");
     ACCEPTED(save_model(world.model, c, path, err));
     assert_int_equal(inspect(world.context, NULL, path).weights, XF_TYPE_BF16);
     ACCEPTED(save_trainer(world.trainer, NULL, checkpoint, err));

@@ -110,8 +110,7 @@ TEST(journey) { ON_EACH_DEVICE(d) journey(cpu_devices[d]); }
 TEST(orders) {
     for (int order = 0; order < 24; ++order) {
         xf_context *context = context_on("cpu:ref");
-        OWNED_CONFIG *config = small_config("cpu:ref");
-        set(config, "model.vocab_size", "8");
+        OWNED_CONFIG *config = config_with("cpu:ref", "model.vocab_size=8");
         xf_model *model = NULL;
         xf_trainer *trainer = NULL;
         xf_decoder *decoder = NULL;

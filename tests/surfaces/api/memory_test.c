@@ -276,10 +276,7 @@ TEST(an_update_that_fails) {
         struct host host = {0};
         const xf_host services = {
             .struct_size = sizeof services, .alloc_user = &host, .alloc = host_alloc, .free = host_free};
-        OWNED_CONFIG *config = small_config("cpu:ref");
-        set(config, "model.d_model", "2");
-        set(config, "model.d_ff", "262144");
-        set(config, "model.vocab_size", "40");
+        OWNED_CONFIG *config = config_with("cpu:ref", "model.d_model=2 model.d_ff=262144 model.vocab_size=40");
         MAKE(context, context, xf_context_create(config, &services, &context, err));
         MAKE(model, model, xf_model_create(context, NULL, config, &model, err));
         MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));

@@ -222,8 +222,7 @@ TEST(sinks) {
     size_t size = 0;
     unsigned char *data = bytes_of(world.model, &size);
     size_t needed = 0, file_size = 0;
-    OWNED_CONFIG *c = small_config("cpu:ref");
-    set(c, "model.weights", "bf16");
+    OWNED_CONFIG *c = config_with("cpu:ref", "model.weights=bf16");
     ACCEPTED(save_model_memory(world.model, c, data, size, &needed, err));
     ACCEPTED(save_model(world.model, c, scratch_path("bf16"), err));
     OWNED_MEMORY unsigned char *file = file_bytes(scratch_path("bf16"), &file_size);
@@ -501,8 +500,7 @@ TEST(copy_and_average) {
     SAYS("count is");
 
     /* Only models with the same configuration and tokenizer. */
-    OWNED_CONFIG *c = small_config("cpu:ref");
-    set(c, "model.d_ff", "40");
+    OWNED_CONFIG *c = config_with("cpu:ref", "model.d_ff=40");
     xf_model *unlike = NULL;
     paths[1] = scratch_path("unlike");
     ACCEPTED(xf_model_create(world.context, world.tokenizer, c, &unlike, err));

@@ -17,19 +17,13 @@ TEST(create) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, NULL, c, &out, err));
     set(c, "model.vocab_size", "12345");
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, world.tokenizer, c, &out, err));
-    set(c, "model.vocab_size", "300");
-    set(c, "model.d_model", "15");
+    set_all(c, "model.vocab_size=300 model.d_model=15");
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, NULL, c, &out, err));
-    set(c, "model.d_model", "65536");
-    set(c, "model.max_length", "1048576");
+    set_all(c, "model.d_model=65536 model.max_length=1048576");
     REFUSED(XF_ERROR_LIMIT, out, xf_model_create(world.context, NULL, c, &out, err));
-    set(c, "model.max_length", "16");
-    set(c, "model.heads", "1024");
-    set(c, "model.d_k", "65536");
+    set_all(c, "model.max_length=16 model.heads=1024 model.d_k=65536");
     REFUSED(XF_ERROR_LIMIT, out, xf_model_create(world.context, NULL, c, &out, err));
-    set(c, "model.d_k", "256");
-    set(c, "model.d_v", "256");
-    set(c, "model.encoder_layers", "1024");
+    set_all(c, "model.d_k=256 model.d_v=256 model.encoder_layers=1024");
     REFUSED(XF_ERROR_LIMIT, out, xf_model_create(world.context, NULL, c, &out, err));
     xf_config_free(c);
 
@@ -47,19 +41,12 @@ TEST(create) {
 
 TEST(files) {
     xf_model *out = SENTINEL;
-    const char *path = scratch_path("a.model"), *other = scratch_path("b.model"), *absent = scratch_path("absent");
+    const char *path = scratch_path("a.model"), *absent = scratch_path("absent");
     ACCEPTED(save_model(world.model, NULL, path, err));
-
-    OWNED_CONFIG *c = small_config("cpu:ref");
-    set(c, "model.d_ff", "40");
-    MAKE(model, different, xf_model_create(world.context, world.tokenizer, c, &different, err));
-    ACCEPTED(save_model(different, NULL, other, err));
-    const char *paths[] = {path, path}, *with_null[] = {path, NULL}, *with_absent[] = {path, absent},
-               *unlike[] = {path, other};
+    const char *paths[] = {path, path}, *with_null[] = {path, NULL}, *with_absent[] = {path, absent};
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, average_files(world.context, paths, 0, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, average_files(world.context, with_null, 2, &out, err));
     REFUSED(XF_ERROR_NOT_FOUND, out, average_files(world.context, with_absent, 2, &out, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, average_files(world.context, unlike, 2, &out, err));
 
     /* The average of a model with itself is that model, to the byte. */
     ACCEPTED(average_files(world.context, paths, 2, &out, err));
@@ -124,19 +111,11 @@ TEST(precision) {
         assert_same_files(path, again);
     }
 
-    /* 70000 is beyond fp16, not beyond bf16; a refused save leaves the old file. */
+    /* A value that rounds to a finite number is written; one that rounds to infinity could not be loaded again, and
+     * the refused save leaves the old file. */
     MAKE(model, large, load_model(world.context, whole, &large, err));
     const size_t numbers = tensor_size(large, 0);
     OWNED_MEMORY float *values = calloc(numbers, sizeof *values);
-    values[numbers / 2] = 70000;
-    ACCEPTED(xf_model_write_tensor(large, 0, values, numbers, err));
-    set(c, "model.weights", "fp16");
-    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, save_model(large, c, path, err));
-    assert_same_files(path, again);
-    set(c, "model.weights", "bf16");
-    ACCEPTED(save_model(large, c, path, err));
-
-    /* A value that rounds to a finite number is written; one that rounds to infinity could not be loaded again. */
     static const struct {
         const char *precision;
         float fits, last, beyond; /* fits becomes last */

@@ -17,8 +17,7 @@ static void fill(xf_model *model, size_t index, float value) {
 TEST(training) {
     ON_EACH_DEVICE(d) {
         OWNED_CONTEXT *context = context_on(cpu_devices[d]);
-        OWNED_CONFIG *config = small_config(cpu_devices[d]);
-        set(config, "model.vocab_size", "40");
+        OWNED_CONFIG *config = config_with(cpu_devices[d], "model.vocab_size=40");
         MAKE(model, model, xf_model_create(context, NULL, config, &model, err));
         MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
         ACCEPTED(xf_train_step(trainer, &two_pairs, 1, NULL, NULL, err));
@@ -72,10 +71,7 @@ TEST(training) {
 TEST(decoding) {
     ON_EACH_DEVICE(d) {
         OWNED_CONTEXT *context = context_on(cpu_devices[d]);
-        OWNED_CONFIG *config = small_config(cpu_devices[d]);
-        set(config, "model.vocab_size", "40");
-        set(config, "decode.beam", "3");
-        set(config, "decode.n_best", "3");
+        OWNED_CONFIG *config = config_with(cpu_devices[d], "model.vocab_size=40 decode.beam=3 decode.n_best=3");
         MAKE(model, model, xf_model_create(context, NULL, config, &model, err));
         MAKE(decoder, decoder, xf_decoder_create(model, NULL, config, &decoder, err));
         int cut = 0;
@@ -103,9 +99,7 @@ TEST(decoding) {
 TEST(no_smoothing) {
     ON_EACH_DEVICE(d) {
         OWNED_CONTEXT *context = context_on(cpu_devices[d]);
-        OWNED_CONFIG *config = small_config(cpu_devices[d]);
-        set(config, "model.vocab_size", "40");
-        set(config, "train.label_smoothing", "0");
+        OWNED_CONFIG *config = config_with(cpu_devices[d], "model.vocab_size=40 train.label_smoothing=0");
         MAKE(model, model, xf_model_create(context, NULL, config, &model, err));
         MAKE(decoder, decoder, xf_decoder_create(model, NULL, config, &decoder, err));
         const size_t last = xf_model_tensor_count(model) - 1; /* of the last norm */

@@ -15,8 +15,7 @@ enum { B = 10 };
 static xf_batch sample(void) { return make_batch(B, 6, 90); }
 
 static xf_model *sample_model(xf_context *context, const char *device) {
-    OWNED_CONFIG *config = small_config(device);
-    set(config, "model.vocab_size", "96");
+    OWNED_CONFIG *config = config_with(device, "model.vocab_size=96");
     xf_model *model = NULL;
     ACCEPTED(xf_model_create(context, NULL, config, &model, err));
     return model;

@@ -99,6 +99,20 @@ xf_config *small_config(const char *device) {
     return config;
 }
 
+void set_all(xf_config *config, const char *settings) {
+    char key[64], value[64];
+    for (int length = 0; *settings != 0; settings += length) {
+        assert_int_equal(sscanf(settings, "%63[^= ]=%63s %n", key, value, &length), 2);
+        set(config, key, value);
+    }
+}
+
+xf_config *config_with(const char *device, const char *settings) {
+    xf_config *config = small_config(device);
+    set_all(config, settings);
+    return config;
+}
+
 xf_context *context_on(const char *device) {
     xf_config *config = small_config(device);
     xf_context *context = NULL;
@@ -178,6 +192,13 @@ void drop_rights(void) {
 
 void regain_rights(void) {
     if (was_root) assert_int_equal(seteuid(0), 0);
+}
+
+void write_file(const char *path, const void *bytes, size_t size) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
 }
 
 unsigned char *file_bytes(const char *path, size_t *size) {

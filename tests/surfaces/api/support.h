@@ -12,7 +12,6 @@
 #define XF_TEST_API_SUPPORT_H
 
 #include <stdio.h>
-#include <string.h>
 
 #include "../../support/c_test.h"
 #include "../../support/sanitized.h"
@@ -95,6 +94,8 @@ int world_close(void **state);
 
 /* A config for a model of a few thousand parameters, on a device. */
 xf_config *small_config(const char *device);
+/* The same with other values: "KEY=VALUE KEY=VALUE ...". */
+xf_config *config_with(const char *device, const char *settings);
 /* NULL, after a line on stdout, when the device is not there. */
 xf_context *context_on(const char *device);
 /* Runs the block for the index of each CPU device of this build. */
@@ -104,6 +105,7 @@ int opens(const char *device);
     for (int index = 0; index < 2; ++(index)) \
         if (opens(cpu_devices[index]))
 void set(xf_config *config, const char *key, const char *value);
+void set_all(xf_config *config, const char *settings);
 xf_corpus *small_corpus(xf_context *context);
 
 /* Sources and targets {5, 6, end} and {7, 8, end}. */
@@ -114,6 +116,7 @@ const char *scratch_path(const char *name);
 /* Drops the rights of root, so that permissions apply. Other users remain unchanged. */
 void drop_rights(void);
 void regain_rights(void);
+void write_file(const char *path, const void *bytes, size_t size);
 unsigned char *file_bytes(const char *path, size_t *size);
 void assert_same_files(const char *a, const char *b);
 

@@ -53,8 +53,7 @@ TEST(encode) {
     assert_int_equal(count, 0);
     ACCEPTED(xf_tokenizer_encode(world.tokenizer, "a\0b", 3, ids, 64, &count, err));
 
-    OWNED_CONFIG *config = small_config("cpu:ref");
-    set(config, "tokenizer.invalid_utf8", "replace");
+    OWNED_CONFIG *config = config_with("cpu:ref", "tokenizer.invalid_utf8=replace");
     MAKE(tokenizer, lenient, xf_tokenizer_train(world.context, world.corpus, config, NULL, &lenient, err));
     ACCEPTED(xf_tokenizer_encode(lenient, "ab\xff", 3, ids, 64, &count, err));
 }
@@ -137,15 +136,12 @@ TEST(kinds) {
 /* A SentencePiece tokenizer without an end symbol is an error where one is required. */
 TEST(no_end) {
     const char *path = scratch_path("no_end.json");
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(
+    const char text[] =
         "{\"format\":\"xformer-tokenizer\",\"version\":1,\"kind\":\"sentencepiece-unigram\",\"add_dummy_prefix\":true,"
         "\"remove_extra_whitespaces\":true,\"escape_whitespaces\":true,\"whitespace_as_suffix\":false,"
         "\"byte_fallback\":false,\"start\":-1,\"end\":-1,\"unknown_surface\":\"?\",\"character_map\":\"\","
-        "\"decoded_map\":\"\",\"pieces\":[[\"<unk>\",0,2],[\"<stop>\",0,3],[\"o\",-1,1],[\"n\",-1,1],[\"e\",-1,1]]}",
-        file);
-    assert_int_equal(fclose(file), 0);
+        "\"decoded_map\":\"\",\"pieces\":[[\"<unk>\",0,2],[\"<stop>\",0,3],[\"o\",-1,1],[\"n\",-1,1],[\"e\",-1,1]]}";
+    write_file(path, text, strlen(text));
     MAKE(tokenizer, tokenizer, load_tokenizer(world.context, path, &tokenizer, err));
     assert_int_equal(start_token_of(tokenizer), -1);
     assert_int_equal(end_token_of(tokenizer), -1);
@@ -321,8 +317,7 @@ static void check_score_texts(const xf_model *model, const xf_config *config) {
 TEST(model_texts) {
     check_model_encode(world.model, world.tokenizer);
     check_score_texts(world.model, world.config);
-    OWNED_CONFIG *c = small_config("cpu:ref");
-    set(c, "model.vocab_size", "290");
+    OWNED_CONFIG *c = config_with("cpu:ref", "model.vocab_size=290");
     MAKE(model, model, xf_model_create(world.context, NULL, c, &model, err));
     MAKE(decoder, decoder, xf_decoder_create(model, NULL, c, &decoder, err));
     int32_t ids[8];

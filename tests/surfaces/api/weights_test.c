@@ -265,15 +265,9 @@ static int64_t held(xf_context *context) {
 /* A model large enough that its parameters dominate: memory is at most 1.15 times their size, also at the peak if the
  * file has the same type, and the estimate from the file agrees. */
 TEST(memory) {
-    OWNED_CONFIG *config = small_config("cpu:ref");
-    set(config, "model.d_model", "256");
-    set(config, "model.d_ff", "1024");
-    set(config, "model.heads", "4");
-    set(config, "model.d_k", "64");
-    set(config, "model.d_v", "64");
-    set(config, "model.encoder_layers", "2");
-    set(config, "model.decoder_layers", "2");
-    set(config, "model.max_length", "64");
+    OWNED_CONFIG *config = config_with("cpu:ref",
+                                       "model.d_model=256 model.d_ff=1024 model.heads=4 model.d_k=64 model.d_v=64 "
+                                       "model.encoder_layers=2 model.decoder_layers=2 model.max_length=64");
     MAKE(model, model, xf_model_create(world.context, world.tokenizer, config, &model, err));
     size_t numbers = 0;
     free(all_params(model, &numbers));

@@ -4,8 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
 
-#include <clocale>
-
 #include "core/error.h"
 #include "support/test.hpp"
 
@@ -59,8 +57,8 @@ XF_TEST(integers_accept_exactly_their_bounds) {
              {low - 1, high + 1, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()})
             CHECK_FAILS(options.set_i64(row.key, value), XF_ERROR_OUT_OF_RANGE);
         CHECK_EQ(options.i64(row.key), high);
-        for (const char *text : {"", " 1", "1 ", "1.5", "0x10", "+5", "1e3", "99999999999999999999x", "many"})
-            CHECK_FAILS(options.set(row.key, text), XF_ERROR_INVALID_ARGUMENT);
+        for (const char *text : {"", " 1", "1 ", "1.5", "0x10", "+5", "1e3", "99999999999999999999x", "many", "nan"})
+            CHECK_REFUSED(options.set(row.key, text), XF_ERROR_INVALID_ARGUMENT, "an integer");
         for (const char *text : {"9223372036854775808", "99999999999999999999", "-99999999999999999999"})
             CHECK_FAILS(options.set(row.key, text), XF_ERROR_OUT_OF_RANGE);
         CHECK_EQ(options.i64(row.key), high);
@@ -86,8 +84,8 @@ XF_TEST(numbers_accept_exactly_their_bounds) {
         CHECK_FAILS(options.set(row.key, "nan"), XF_ERROR_OUT_OF_RANGE);
         for (const char *text : {"1e999", "-1e999", "1e99999"})
             CHECK_FAILS(options.set(row.key, text), XF_ERROR_OUT_OF_RANGE);
-        for (const char *text : {"", "0,5", "0.5x", " 0.5", "0x1p-1"})
-            CHECK_FAILS(options.set(row.key, text), XF_ERROR_INVALID_ARGUMENT);
+        for (const char *text : {"", "0,5", "0.5x", " 0.5", "0x1p-1", "1e", "1e999x", "--1"})
+            CHECK_REFUSED(options.set(row.key, text), XF_ERROR_INVALID_ARGUMENT, "a number");
         CHECK_EQ(options.f64(row.key), row.maximum);
     });
 }
@@ -104,8 +102,8 @@ XF_TEST(booleans_and_words) {
                 options.set(row.key, no);
                 CHECK(!options.boolean(row.key));
             }
-            for (const char *text : {"", "yes", "True", "2"})
-                CHECK_FAILS(options.set(row.key, text), XF_ERROR_INVALID_ARGUMENT);
+            for (const char *text : {"", "yes", "True", "TRUE", "2", "-1"})
+                CHECK_REFUSED(options.set(row.key, text), XF_ERROR_INVALID_ARGUMENT, "true or false");
         } else if (row.type == XF_OPTION_TEXT && row.choices != nullptr) {
             std::string words = row.choices;
             for (size_t begin = 0; begin < words.size();) {
@@ -192,16 +190,6 @@ XF_TEST(only_the_options_of_a_group_are_copied) {
     to.copy_group(from, "model.");
     CHECK_EQ(to.i64("model.heads"), 3);
     CHECK_EQ(to.f64("train.dropout"), 0.1);
-}
-
-XF_TEST(the_locale_does_not_matter) {
-    const std::string before = std::setlocale(LC_ALL, nullptr);
-    if (std::setlocale(LC_ALL, "de_DE.UTF-8") == nullptr) std::printf("no German locale here\n");
-    Options options;
-    options.set("train.dropout", "0.25");
-    CHECK_EQ(options.f64("train.dropout"), 0.25);
-    CHECK_EQ(options.text("train.dropout"), std::string("0.25"));
-    std::setlocale(LC_ALL, before.c_str());
 }
 
 }  // namespace

@@ -134,24 +134,6 @@ XF_TEST(seeking_gives_what_reading_gives) {
     CHECK(reader.position().epoch >= 2);
 }
 
-XF_TEST(a_bad_position_changes_nothing) {
-    const auto corpus = make_corpus(50);
-    Batcher batcher(corpus, options_of(100));
-    Batch batch;
-    CHECK(batcher.next(&batch));
-    const int64_t count = batcher.batches_in_epoch();
-    CHECK_FAILS(batcher.seek({0, count + 1}), XF_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(batcher.seek({3, INT64_MAX}), XF_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(batcher.seek({-1, 0}), XF_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(batcher.seek({INT64_MAX, 0}), XF_ERROR_OUT_OF_RANGE);
-    CHECK_EQ(batcher.position().epoch, 0);
-    CHECK_EQ(batcher.position().batch, 1);
-    CHECK_EQ(batcher.batches_in_epoch(), count);
-    batcher.seek({0, count});  // the end of an epoch is a position
-    CHECK(!batcher.next(&batch));
-    CHECK(batcher.next(&batch));
-}
-
 XF_TEST(batches_are_full_and_of_similar_length) {
     const auto corpus = make_corpus(20000);
     Batcher batcher(corpus, options_of(1000));

@@ -93,23 +93,6 @@ XF_TEST(a_corpus_of_ids_needs_no_tokenizer) {
     CHECK_FAILS(xf::encode_corpus(*text, {}, 100), XF_ERROR_INVALID_ARGUMENT);
 }
 
-XF_TEST(ids_are_counted_in_the_memory_account) {
-    const auto heap = std::make_shared<xf::Heap>(xf::Allocator{}, 0);
-    std::string tsv;
-    for (int i = 0; i < 1000; ++i) tsv += "abcdefgh\tabcdefgh\n";
-    const auto corpus = corpus_of(tsv);
-    const int64_t bytes = 1000 * (2 * 9 * 4 + 3 * 8);
-    {
-        const xf::EncodedCorpus e = encode_alone(*corpus, letters, 100, xf::Call(), heap);
-        CHECK(heap->current() >= bytes);
-        CHECK(heap->current() <= 2 * bytes + 64);
-    }
-    CHECK_EQ(heap->current(), 0);
-    const auto small = std::make_shared<xf::Heap>(xf::Allocator{}, bytes / 2);
-    CHECK_FAILS(encode_alone(*corpus, letters, 100, xf::Call(), small), XF_ERROR_NO_MEMORY);
-    CHECK_EQ(small->current(), 0);
-}
-
 namespace {
 
 xf::Encoders on(xf::ThreadPool *pool, const xf::Encode &encode) {

@@ -172,17 +172,6 @@ XF_TEST(q_k_and_v_are_adjacent) {
     for (const auto &layer : table.decoder.layers) check(layer.self), check(layer.cross);
 }
 
-XF_TEST(contradictory_or_huge_models_are_rejected) {
-    for (const auto &[key, value] :
-         {std::pair{"model.vocab_size", "0"}, {"model.vocab_size", "3"}, {"model.d_model", "15"}})
-        CHECK_FAILS(table_of(with(kTinyModel, {{key, value}})), XF_ERROR_INVALID_ARGUMENT);
-    for (const Settings &huge :
-         {Settings{{"model.heads", "1024"}, {"model.d_k", "65536"}, {"model.vocab_size", "9"}},
-          {{"model.max_length", "1048576"}, {"model.d_model", "1024"}, {"model.vocab_size", "9"}},
-          "model.d_model=65536 model.d_ff=262144 model.vocab_size=1048576 model.encoder_layers=1024"_set})
-        CHECK_FAILS(table_of(huge), XF_ERROR_LIMIT);
-}
-
 XF_TEST(initial_values_have_their_mean_and_variance) {
     const xf::ParameterTable table = preset_table("small", 2000);
     const std::vector<float> block = initial(table, 3, 0);

@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/row_store.h"
 
-#include <map>
-
 #include "nn/fixture.hpp"
 
 namespace {

@@ -172,16 +172,13 @@ XF_TEST(long_numbers_are_safe) {
     CHECK_EQ(WordTokenizer::parse(changed("0.5", "1"))->options().character_coverage, 1.0);
 }
 
-XF_TEST(large_and_deep_input_is_safe) {
-    const size_t many = 5'000'000;
-    CHECK_FAILS(Tokenizer::parse(repeated("[", many)), XF_ERROR_CORRUPT);
-    CHECK_FAILS(Tokenizer::parse(repeated("{\"merges\":", many / 10)), XF_ERROR_CORRUPT);
-    CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("[", many))), XF_ERROR_CORRUPT);
+// harness/fault/stack_test.cpp has deep input.
+XF_TEST(large_input_is_safe) {
     CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("[99,100],", BpeModel::kMaxMerges + 1, "[", "[99,100]]"))),
                 XF_ERROR_LIMIT);
     CHECK_FAILS(Tokenizer::parse(with(repeated("\xC3\xA4", Vocabulary::kMaxSize + 1, "\"", "\""), "[]")),
                 XF_ERROR_LIMIT);
-    CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("9", many, "[[", ",99]]"))), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("9", 5'000'000, "[[", ",99]]"))), XF_ERROR_CORRUPT);
     CHECK_FAILS(Tokenizer::parse(std::string(kMaxTokenizerJsonBytes + 1, ' ')), XF_ERROR_LIMIT);
 }
 

@@ -106,9 +106,6 @@ XF_TEST(specials_are_never_made_from_text_and_are_skipped) {
     ids.insert(ids.begin(), tokenizer->start_id());
     ids.push_back(tokenizer->end_id());
     CHECK_EQ(decode(*tokenizer, ids), "<s> x");
-    CHECK_FAILS(tokenizer->decode(std::vector<int32_t>{tokenizer->size()}.data(), 1), XF_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(tokenizer->decode(std::vector<int32_t>{-1}.data(), 1), XF_ERROR_OUT_OF_RANGE);
-    CHECK_EQ(tokenizer->decode(nullptr, 0), "");
 }
 
 XF_TEST(pieces_have_names) {
@@ -125,8 +122,6 @@ XF_TEST(pieces_have_names) {
     CHECK_EQ(tokenizer->piece(encode(*tokenizer, "low")[0]), "\xE2\x96\x81low");
     CHECK_EQ(tokenizer->piece(encode(*tokenizer, "low\n\nlow")[1]), "<0x0A><0x0A>");
     CHECK_EQ(std::string(tokenizer->piece_bytes(0)), "");
-    CHECK_FAILS(tokenizer->piece(-1), XF_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(tokenizer->piece(INT32_MAX), XF_ERROR_OUT_OF_RANGE);
 }
 
 XF_TEST(invalid_characters_from_a_model_are_replaced) {

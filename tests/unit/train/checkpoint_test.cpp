@@ -36,19 +36,6 @@ XF_TEST(a_resumed_trainer_has_options_step_and_moments) {
     });
 }
 
-XF_TEST(a_model_is_not_a_checkpoint) {
-    const TempFolder folder;
-    const auto context = any_device();
-    const auto model = make_model(context, kTraining);
-    xf::Stream stream(context->device());
-    xf::FileContents contents;
-    contents.kind = "model";
-    xf::AtomicFile file(folder / "model");
-    xf::save_model(&file, "model", *model, stream, contents, {});
-    CHECK_FAILS(resume(context, folder / "model"), XF_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(resume(context, folder / "none"), XF_ERROR_NOT_FOUND);
-}
-
 XF_TEST(averages) {
     on_each_device(2, [](const auto &context, const DeviceName &) {
         const TempFolder folder;
