@@ -10,7 +10,6 @@
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -9,7 +9,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <malloc.h>
-#include <string.h>
 
 #include <xformer/status.h>
 
