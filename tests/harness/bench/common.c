@@ -89,9 +89,9 @@ uint32_t next_random(uint64_t *state) {
     return (uint32_t)(*state >> 33);
 }
 
-int32_t draw_evenly(uint64_t *state, int64_t vocab) { return (int32_t)(2 + next_random(state) % (vocab - 2)); }
+int32_t random_id(uint64_t *state, int64_t vocab) { return (int32_t)(2 + next_random(state) % (vocab - 2)); }
 
-xf_batch random_batch(int64_t sentences, int64_t tokens, int64_t vocab, uint64_t seed, draw_id *draw) {
+xf_batch random_batch(int64_t sentences, int64_t tokens, int64_t vocab, uint64_t seed) {
     xf_batch batch = XF_BATCH_INIT;
     int32_t *ids[2];
     int64_t *offsets = allocate(sizeof *offsets * (size_t)(sentences + 1));
@@ -100,7 +100,7 @@ xf_batch random_batch(int64_t sentences, int64_t tokens, int64_t vocab, uint64_t
     for (int side = 0; side < 2; ++side) {
         ids[side] = allocate(sizeof **ids * (size_t)(sentences * tokens));
         for (int64_t i = 0; i < sentences * tokens; ++i)
-            ids[side][i] = (i + 1) % tokens == 0 ? kEnd : draw(&state, vocab);
+            ids[side][i] = (i + 1) % tokens == 0 ? kEnd : random_id(&state, vocab);
     }
     batch.sentences = sentences;
     batch.src_ids = ids[0];

@@ -46,11 +46,10 @@ double seconds(void);     /* monotonic */
 double cpu_seconds(void); /* of all threads of this process */
 int64_t peak_rss(void);   /* bytes, 0 where /proc has none */
 
-/* Sentences of one length, each ending with the end symbol; draw gives the other ids. Freed by free_batch. */
-typedef int32_t draw_id(uint64_t *state, int64_t vocab);
-draw_id draw_evenly; /* 2 .. vocab - 1 */
+/* Sentences of one length, each ending with the end symbol, of random ids. Freed by free_batch. */
+int32_t random_id(uint64_t *state, int64_t vocab); /* 2 .. vocab - 1 */
 uint32_t next_random(uint64_t *state);
-xf_batch random_batch(int64_t sentences, int64_t tokens, int64_t vocab, uint64_t seed, draw_id *draw);
+xf_batch random_batch(int64_t sentences, int64_t tokens, int64_t vocab, uint64_t seed);
 void free_batch(xf_batch *batch);
 
 /* Batches with their memory. */

@@ -14,8 +14,6 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "../../support/api.h"
@@ -65,7 +63,7 @@ static load make_load(args a, int64_t vocab) {
         at = end;
         while (*at == '\n') ++at;
         int32_t *const ids = l.ids + l.offsets[i];
-        for (int64_t t = 0; t < length; ++t) ids[t] = draw_evenly(&state, vocab);
+        for (int64_t t = 0; t < length; ++t) ids[t] = random_id(&state, vocab);
         ids[length - 1] = kEnd;
         l.offsets[i + 1] = l.offsets[i] + length;
     }

@@ -11,7 +11,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <stdlib.h>
 
 #include "../../support/api.h"
 #include "common.h"

@@ -17,8 +17,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../support/api.h"
 #include "common.h"
@@ -71,8 +69,7 @@ static void train(args a) {
     if (*path != '\0')
         list = read_batches(path);
     else
-        random = random_batch(arg_number(a, "sentences", 128), arg_number(a, "tokens", 32), vocab_size(model), 1,
-                              draw_evenly);
+        random = random_batch(arg_number(a, "sentences", 128), arg_number(a, "tokens", 32), vocab_size(model), 1);
     const int64_t warmup = arg_number(a, "warmup", 2), steps = arg_number(a, "steps", 5);
     if (steps < 1) die("steps=%lld: expected at least 1", (long long)steps);
     const int64_t each = arg_number(a, "each", 1);
@@ -101,8 +98,7 @@ static void init(args a) {
     CHECK(xf_config_set, config, "model.weights", "same");
     OWNED(model) *model = fresh_model(context, config);
     CHECK(save_model, model, stored, arg_text(a, "model", NULL));
-    xf_batch batch =
-        random_batch(arg_number(a, "sentences", 64), arg_number(a, "tokens", 25), vocab_size(model), 2, draw_evenly);
+    xf_batch batch = random_batch(arg_number(a, "sentences", 64), arg_number(a, "tokens", 25), vocab_size(model), 2);
     batch.tgt_ids = NULL;
     batch.tgt_offsets = NULL;
     FILE *file = fopen(arg_text(a, "sources", NULL), "wb");
