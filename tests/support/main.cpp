@@ -9,11 +9,6 @@
 
 #include <fnmatch.h>
 
-#include <cstdio>
-#include <cstring>
-#include <map>
-#include <vector>
-
 extern "C" {
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,11 +3,7 @@
 // that come and go.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <random>
-#include <vector>
 
 #include "cuda_host/device_fixture.hpp"
 #include "decode/beam.h"

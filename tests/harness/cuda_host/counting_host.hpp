@@ -3,11 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdlib>
-#include <map>
-#include <mutex>
-#include <string>
-
 #include "backend/plugin_abi.h"
 #include "support/test.hpp"
 

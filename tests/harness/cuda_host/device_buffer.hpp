@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <vector>
-
 #include "control.h"
 #include "cuda_bf16.h"
 #include "cuda_runtime.h"

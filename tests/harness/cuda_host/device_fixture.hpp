@@ -4,8 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <vector>
-
 #include "cuda_host/counting_host.hpp"
 #include "cuda_host/emulated.hpp"
 

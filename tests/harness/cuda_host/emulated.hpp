@@ -5,8 +5,6 @@
 
 #include <dlfcn.h>
 
-#include <string>
-
 #include "support/test.hpp"
 
 namespace xf_test {

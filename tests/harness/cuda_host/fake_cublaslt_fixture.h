@@ -6,9 +6,7 @@
 
 #include <dlfcn.h>
 
-#include <cstring>
 #include <random>
-#include <string>
 
 #include "counting_host.hpp"
 #include "device_buffer.hpp"

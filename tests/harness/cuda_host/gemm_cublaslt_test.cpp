@@ -2,11 +2,6 @@
 // requests, the choice of the algorithm, and the behavior if the library has no algorithm, fails, or is missing.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <chrono>
-#include <map>
-#include <memory>
-#include <thread>
 
 #include "fake_cublaslt_fixture.h"
 

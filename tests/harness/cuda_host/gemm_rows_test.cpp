@@ -5,8 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gemm_rows.h"
 
-#include <limits>
-
 #include "fake_cublaslt_fixture.h"
 
 namespace {

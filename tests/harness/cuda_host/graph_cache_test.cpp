@@ -4,9 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/graph_cache.h"
 
-#include <cmath>
 #include <random>
-#include <set>
 
 #include "cuda_host/emulated.hpp"
 #include "data/batcher.h"

@@ -5,8 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <functional>
-
 #include "cuda_host/device_fixture.hpp"
 
 namespace {

@@ -4,8 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
 
-#include <cstring>
-
 #include "backend/plugin_abi.h"
 #include "support/test.hpp"
 

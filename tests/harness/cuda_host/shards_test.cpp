@@ -2,8 +2,6 @@
 // ranks on the emulated GPU, which are one rank's.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-#include <limits>
 
 #include "comm/sharded_runs.hpp"
 #include "cuda_host/emulated.hpp"

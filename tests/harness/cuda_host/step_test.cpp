@@ -1,8 +1,6 @@
 // The end of a training step on the device: it decides what the host would decide, and the host waits once.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-#include <limits>
 
 #include "cuda_host/device_fixture.hpp"
 #include "train/training.hpp"

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <functional>
-#include <thread>
 
 #include "device_buffer.hpp"
 

@@ -8,7 +8,6 @@
 
 #include <malloc.h>
 #include <math.h>
-#include <string.h>
 
 #include "../../support/sanitized.h"
 #include "../../surfaces/hosts/host.h"

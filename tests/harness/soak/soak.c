@@ -11,13 +11,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../surfaces/hosts/host.h"

@@ -9,8 +9,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <time.h>
 
 #include "../../support/fnv.h"
 #include "../../support/world.h"

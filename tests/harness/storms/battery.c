@@ -8,8 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../support/world.h"

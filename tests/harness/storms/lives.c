@@ -13,8 +13,6 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <time.h>
 
 #include "storm.h"
 

@@ -9,7 +9,6 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "storm.h"
 

@@ -11,9 +11,7 @@
 #include <fcntl.h>
 #include <libintl.h>
 #include <locale.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

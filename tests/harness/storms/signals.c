@@ -7,12 +7,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "battery.h"

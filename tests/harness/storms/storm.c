@@ -6,8 +6,6 @@
 #define _GNU_SOURCE
 #include "storm.h"
 
-#include <time.h>
-
 #include "../../support/world.h"
 
 enum { SENTENCES = 4, LENGTH = 6 };

@@ -6,8 +6,6 @@
 #ifndef XF_TEST_STORM_H
 #define XF_TEST_STORM_H
 
-#include <stdint.h>
-
 #include <xformer/xformer.h>
 
 #include "../../support/api.h"

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 
-#include <cmath>
 #include <cstdio>
 #include <set>
 

@@ -12,8 +12,6 @@
 // go down to e^-84, so they are not denormal.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-#include <map>
 #include <numbers>
 
 #include "backend/check.h"

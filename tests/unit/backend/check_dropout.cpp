@@ -5,7 +5,6 @@
 // backward passes must apply the same mask: their outputs, for ones as gradients, are zero at the same places.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
 
 #include "backend/check.h"
 #include "core/philox.h"

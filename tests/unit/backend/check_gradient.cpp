@@ -7,7 +7,6 @@
 // the largest gradient plus 5e-4.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
 
 #include "backend/check.h"
 #include "core/error.h"

@@ -1,8 +1,6 @@
 // NaN and infinity: they must be seen where the contract says so, stay in their row, and never be chosen.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "backend/check.h"

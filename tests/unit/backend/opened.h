@@ -8,10 +8,7 @@
 #pragma once
 
 #include <atomic>
-#include <cstring>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "backend/problem.h"
 #include "support/sanitized.h"

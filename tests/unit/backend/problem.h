@@ -12,8 +12,6 @@
 #include <cstring>
 #include <functional>
 #include <map>
-#include <string>
-#include <vector>
 
 #include "backend/cases.h"
 #include "backend/plugin_abi.h"

@@ -4,8 +4,6 @@
 // that the same sentences can be laid out in another order and must give the same bits.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
 
 #include "backend/problem.h"
 

@@ -1,7 +1,6 @@
 // Problems of the loss (with and without gradients) and of top-k.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
 
 #include "backend/problem.h"
 

@@ -4,7 +4,6 @@
 #include "backend/registry.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "backend/context.h"

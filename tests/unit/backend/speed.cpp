@@ -4,10 +4,8 @@
 // hardware threads are workers (XF_TEST_WORKERS changes that). Not run by ctest.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>

@@ -7,7 +7,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <time.h>
 
 #include "../../support/api.h"
