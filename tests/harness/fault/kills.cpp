@@ -1,5 +1,6 @@
-// A training process that saves after each step, killed at random times and restarted from its last checkpoint: the
-// final file is equal to that of an uninterrupted run, and no restart loses a save that had returned.
+// A training process that saves after each step, killed at random times and restarted from its last checkpoint, with
+// another number of threads: the final file is equal to that of an uninterrupted run that saves once, and no restart
+// loses a save that had returned.
 //
 //     fault_kills [COUNT [SEED]]    300 kills, 60 under a sanitizer
 //
@@ -25,16 +26,11 @@ struct Shared {
     std::atomic<int64_t> resumed;  // of the last start
 };
 
-const Settings kSmall = {XF_TEST_SMALL_MODEL, {"model.vocab_size", "40"}, {"context.threads", "1"}};
-
-std::shared_ptr<xf::Context> one_thread() {
-    return std::make_shared<xf::Context>(options_of({{"context.device", "cpu:ref"}, {"context.threads", "1"}}),
-                                         nullptr);
-}
+const Settings kSmall = {XF_TEST_SMALL_MODEL, {"model.vocab_size", "40"}};
 
 // Trains from the checkpoint, or from the start, to step `last`, saving after each step or at the end.
-void train(const std::string &path, int64_t last, bool each, Shared *shared) {
-    const auto context = one_thread();
+void train(const std::string &path, int64_t last, bool each, int threads, Shared *shared) {
+    const auto context = any_device(threads);
     const auto trainer = std::filesystem::exists(path) ? resume(context, path) : make_trainer(context, kSmall);
     shared->resumed = trainer->steps_done();
     while (trainer->steps_done() < last) {
@@ -46,11 +42,11 @@ void train(const std::string &path, int64_t last, bool each, Shared *shared) {
 }
 
 // Runs in a separate process, of which this one, which has no threads, keeps only the id.
-pid_t start(const std::string &path, int64_t last, bool each, Shared *shared) {
+pid_t start(const std::string &path, int64_t last, bool each, int threads, Shared *shared) {
     const pid_t child = fork();
     if (child != 0) return child;
     try {
-        train(path, last, each, shared);
+        train(path, last, each, threads, shared);
     } catch (const std::exception &error) {
         std::fprintf(stderr, "%s\n", error.what());
         _exit(1);
@@ -83,7 +79,7 @@ int main(int argc, char **argv) {
     int64_t once = 0;
     for (int i = 0; i < 3; ++i) {
         const auto began = std::chrono::steady_clock::now();
-        if (end_of(start(folder / std::to_string(i), 1, true, shared)) != 0) return fail_at(0, "it does not begin");
+        if (end_of(start(folder / std::to_string(i), 1, true, 1, shared)) != 0) return fail_at(0, "it does not begin");
         once = std::max<int64_t>(once, (std::chrono::steady_clock::now() - began).count());
     }
     once = std::min<int64_t>(once, 100'000'000);
@@ -93,7 +89,7 @@ int main(int argc, char **argv) {
     for (int trial = 1; trial <= count; ++trial) {
         const int64_t saved = shared->saved;
         shared->resumed = -1;
-        const pid_t child = start(path, INT64_MAX, true, shared);
+        const pid_t child = start(path, INT64_MAX, true, 1 + trial % 3, shared);
         // Half of the time it has just begun.
         const int64_t most = once * (chance() % 2 == 0 ? 2 : 8);
         const timespec pause = {0, static_cast<int64_t>(chance()) % most};
@@ -108,8 +104,8 @@ int main(int argc, char **argv) {
         if (shared->resumed == saved + 1 && shared->saved == saved) shared->saved = saved + 1;
     }
     const int64_t last = shared->saved + 3;
-    if (end_of(start(path, last, true, shared)) != 0) return fail_at(count, "it does not continue");
-    if (end_of(start(unbroken, last, false, shared)) != 0) return fail_at(count, "no run without kills");
+    if (end_of(start(path, last, true, 2, shared)) != 0) return fail_at(count, "it does not continue");
+    if (end_of(start(unbroken, last, false, 1, shared)) != 0) return fail_at(count, "no run without kills");
     if (bytes_of(path) != bytes_of(unbroken)) return fail_at(count, "the files differ");
     std::printf("%d kills, %d of them before the start, %lld steps: the same file\n", count, before_the_start,
                 static_cast<long long>(last));

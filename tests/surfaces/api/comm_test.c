@@ -1,6 +1,6 @@
 /*
- * Ranks of experimental.h and train.h: invalid tables, ranks that write the file of one process, the rank that reports
- * an error, and all_gather.
+ * Ranks of experimental.h and train.h: invalid tables, when a table is closed, all_gather, and shards. Training on
+ * ranks: tests/unit/comm and ranks_are_threads of tests/surfaces/hpp.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -87,72 +87,6 @@ TEST(close) {
     assert_int_equal(xf_trainer_step_count(trainer), 0);
     xf_trainer_free(trainer);
     assert_int_equal(closed, 1);
-}
-
-enum { STEPS = 12 };
-
-struct rank {
-    xf_comm comm;
-    const char *path;
-    xf_step_stats last;
-    xf_status status; /* of what failed first */
-    xf_error err;
-};
-
-/* A run of one rank, or of one process without ranks. Nothing is asserted here: cmocka's checks are for one thread. */
-static void *train_rank(void *argument) {
-    struct rank *own = argument;
-    OWNED_CONFIG *config = NULL;
-    OWNED_CONTEXT *context = NULL;
-    OWNED_CORPUS *corpus = NULL;
-    OWNED_BATCHER *batcher = NULL;
-    OWNED_MODEL *model = NULL, *average = NULL;
-    OWNED_TRAINER *trainer = NULL;
-    xf_host host = XF_HOST_INIT;
-    xf_error *const err = &own->err;
-    xf_status status;
-    if (own->comm.size > 0) host.comm = &own->comm;
-    own->last = (xf_step_stats)XF_STEP_STATS_INIT;
-    if ((status = xf_config_copy(world.config, &config, err)) == XF_OK &&
-        (status = xf_config_set(config, "train.shards", "2", err)) == XF_OK &&
-        (status = xf_config_set(config, "train.ema", "0.9", err)) == XF_OK &&
-        (status = xf_config_set(config, "train.clip_norm", "0.5", err)) == XF_OK &&
-        (status = xf_context_create(config, &host, &context, err)) == XF_OK &&
-        (status = corpus_from_text(context, NULL, corpus_text, strlen(corpus_text), &corpus, err)) == XF_OK &&
-        (status = xf_batcher_create(corpus, world.tokenizer, config, NULL, &batcher, err)) == XF_OK &&
-        (status = xf_model_create(context, world.tokenizer, config, &model, err)) == XF_OK &&
-        (status = xf_trainer_create(model, config, &trainer, err)) == XF_OK) {
-        while (status >= 0 && xf_trainer_step_count(trainer) < STEPS)
-            status = xf_train_next(trainer, batcher, NULL, &own->last, err);
-        if (status >= 0) status = xf_trainer_copy_average(trainer, NULL, &average, err);
-        if (status >= 0) status = save_trainer(trainer, batcher, own->path, err);
-    }
-    own->status = status;
-    return NULL;
-}
-
-static void check_rank(const struct rank *rank) {
-    if (rank->status < 0) fail_msg("%s: %s", xf_status_name(rank->status), rank->err.message);
-    assert_int_equal(rank->last.step, STEPS);
-}
-
-TEST(two_ranks_make_the_file_of_one_process) {
-    struct rank alone = {.path = scratch_path("alone")}, ranks[2];
-    train_rank(&alone);
-    check_rank(&alone);
-    xf_comm comms[2];
-    ACCEPTED(xf_comm_loopback(comms, 2, err));
-    pthread_t threads[2];
-    for (int r = 0; r < 2; ++r) {
-        ranks[r] = (struct rank){.comm = comms[r], .path = scratch_path("together")};
-        assert_int_equal(pthread_create(&threads[r], NULL, train_rank, &ranks[r]), 0);
-    }
-    for (int r = 0; r < 2; ++r) pthread_join(threads[r], NULL);
-    for (int r = 0; r < 2; ++r) {
-        check_rank(&ranks[r]);
-        assert_memory_equal(&ranks[r].last, &alone.last, sizeof alone.last);
-    }
-    assert_same_files(alone.path, ranks[0].path);
 }
 
 /* Three ranks, each of which gives its number three times. */

@@ -100,6 +100,30 @@ TEST(borrowed) {
     ACCEPTED(save_model(xf_trainer_model(world.trainer), NULL, scratch_path("borrowed"), err));
 }
 
+/* A trainer, its model and a decoder of it, freed in each of the 24 orders with their context. */
+TEST(orders) {
+    for (int order = 0; order < 24; ++order) {
+        xf_context *context = context_on("cpu:ref");
+        OWNED_CONFIG *config = config_with("cpu:ref", "model.vocab_size=8");
+        xf_model *model = NULL;
+        xf_trainer *trainer = NULL;
+        xf_decoder *decoder = NULL;
+        ACCEPTED(xf_model_create(context, NULL, config, &model, err));
+        ACCEPTED(xf_trainer_create(model, config, &trainer, err));
+        ACCEPTED(xf_decoder_create(xf_trainer_model(trainer), NULL, config, &decoder, err));
+        int left[4] = {0, 1, 2, 3}, rest = order;
+        for (int n = 4; n > 0; --n) {
+            const int at = rest % n;
+            rest /= n;
+            if (left[at] == 0) xf_context_free(context);
+            if (left[at] == 1) xf_model_free(model);
+            if (left[at] == 2) xf_trainer_free(trainer);
+            if (left[at] == 3) xf_decoder_free(decoder);
+            left[at] = left[n - 1];
+        }
+    }
+}
+
 struct heard {
     int levels[5], lines_with_number, devices;
     pthread_t thread;
