@@ -5,7 +5,8 @@
 
 #include <unistd.h>
 
-#include <iterator>
+#include <fstream>
+#include <sstream>
 
 #include "core/atomic_file.h"
 #include "nn/fixture.hpp"
@@ -16,7 +17,9 @@ namespace xf_test {
 
 inline std::string bytes_of(const std::string &path) {
     std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    std::ostringstream bytes;
+    bytes << file.rdbuf();  // whole blocks, unlike an iterator
+    return bytes.str();
 }
 
 // Batches of a training run. Batch i depends only on i, so a resumed run continues with the right batch.
