@@ -1,14 +1,16 @@
 /*
  * serve.c - requests that arrive at random times: the engine, or xf_decode() on what has arrived.
  *
- *     serve lengths=FILE [how=engine|static] [rate=0] [requests=200] [preset=base] [model.weights=int8] [key=value ...]
+ *     serve model=FILE lengths=FILE [how=engine|static|steps] [rate=0] [requests=200] [seed=7] [key=value ...]
  *
- * lengths: the source lengths, one in each line, used in turn. The weights are random, and each result has the length
+ * lengths: the source lengths, one in each line, used in turn. Sources have random ids, and each result has the length
  * of its source. rate: requests per second, Poisson; 0: all arrive at once. static: all requests that have arrived, at
- * most decode.batch_sentences, are decoded in one call.
+ * most decode.batch_sentences, are decoded in one call. steps: the engine computes in xf_engine_step(), and the steps
+ * are timed. The first requests, up to 32, are decoded once before the measurement.
  *
  * Output: lines "<what> TAB <value>": seconds (until the last result), p50, p95 (seconds from arrival to result), and
- * info.
+ * info. With steps, instead of p50 and p95: steps, step_p50, step_p95, step_max of the steps in which no request began,
+ * and the same with "begin" instead of "step" of the others.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -50,7 +52,7 @@ static load make_load(args a, int64_t vocab) {
     l.offsets = allocate((size_t)(l.count + 1) * sizeof(int64_t));
     l.ids = allocate((size_t)l.count * kLongest * sizeof(int32_t));
     const double rate = atof(arg_text(a, "rate", "0"));
-    uint64_t state = 7;
+    uint64_t state = (uint64_t)arg_number(a, "seed", 7);
     double now = 0;
     l.offsets[0] = 0;
     for (int64_t i = 0; i < l.count; ++i) {
@@ -71,34 +73,75 @@ static load make_load(args a, int64_t vocab) {
     return l;
 }
 
+static void submit(xf_engine *engine, const load *l, int64_t i) {
+    xf_request request = XF_REQUEST_INIT;
+    uint64_t id;
+    request.source_ids = l->ids + l->offsets[i];
+    request.source_id_count = (size_t)(l->offsets[i + 1] - l->offsets[i]);
+    CHECK(xf_engine_submit, engine, &request, &id);
+}
+
+/* Whether there was a result within timeout_ms. */
+static int receive(xf_engine *engine, int64_t timeout_ms, double began, load *l) {
+    xf_event event = XF_EVENT_INIT;
+    xf_error err;
+    const xf_status status = xf_engine_next(engine, timeout_ms, NULL, &event, &err);
+    check(status, &err, "xf_engine_next");
+    if (status == XF_DONE) return 0;
+    check(event.status, &err, "a request");
+    l->latency[event.id - 1] = seconds() - began - l->arrival[event.id - 1];
+    xf_hypotheses_free(event.hypotheses);
+    return 1;
+}
+
 static double run_engine(const xf_model *model, const xf_config *config, load *l) {
-    xf_engine *engine = NULL;
+    OWNED(engine) *engine = NULL;
     CHECK(xf_engine_create, model, NULL, config, &engine);
     const double began = seconds();
     for (int64_t sent = 0, ended = 0; ended < l->count;) {
         const double now = seconds() - began;
-        if (sent < l->count && l->arrival[sent] <= now) {
-            xf_request request = XF_REQUEST_INIT;
-            uint64_t id;
-            request.source_ids = l->ids + l->offsets[sent];
-            request.source_id_count = (size_t)(l->offsets[sent + 1] - l->offsets[sent]);
-            CHECK(xf_engine_submit, engine, &request, &id);
-            ++sent;
-            continue;
-        }
-        const int64_t wait = sent < l->count ? (int64_t)((l->arrival[sent] - now) * 1000) : -1;
-        xf_event event = XF_EVENT_INIT;
-        xf_error err;
-        const xf_status status = xf_engine_next(engine, wait, NULL, &event, &err);
-        check(status, &err, "xf_engine_next");
-        if (status == XF_DONE) continue;
-        check(event.status, &err, "a request");
-        l->latency[event.id - 1] = seconds() - began - l->arrival[event.id - 1];
-        xf_hypotheses_free(event.hypotheses);
-        ++ended;
+        if (sent < l->count && l->arrival[sent] <= now)
+            submit(engine, l, sent++);
+        else /* rounded up, so that this thread takes no time from the engine */
+            ended += receive(engine, sent < l->count ? (int64_t)((l->arrival[sent] - now) * 1000) + 1 : -1, began, l);
+    }
+    return seconds() - began;
+}
+
+static void print_times(const char *name, double *times, int64_t count) {
+    if (count == 0) return;
+    qsort(times, (size_t)count, sizeof(double), compare);
+    printf("%s_p50\t%.6f\n%s_p95\t%.6f\n%s_max\t%.6f\n", name, times[count / 2], name, times[count * 95 / 100], name,
+           times[count - 1]);
+}
+
+static double run_steps(const xf_model *model, const xf_config *config, load *l) {
+    OWNED(engine) *engine = NULL;
+    CHECK(xf_engine_create, model, NULL, config, &engine);
+    double *times[2]; /* without and with requests that begin */
+    int64_t counts[2] = {0, 0};
+    const int64_t most = l->offsets[l->count] + 4 * l->count; /* a GPU may end a request up to three steps late */
+    for (int i = 0; i < 2; ++i) times[i] = allocate((size_t)most * sizeof(double));
+    xf_engine_info info = XF_ENGINE_INFO_INIT;
+    int64_t passes = 0, sent = 0, ended = 0;
+    const double began = seconds();
+    while (ended < l->count) {
+        if (sent == ended) wait_until(began + l->arrival[sent]);
+        while (sent < l->count && l->arrival[sent] <= seconds() - began) submit(engine, l, sent++);
+        const double begin = seconds();
+        CHECK(xf_engine_step, engine);
+        const double taken = seconds() - begin;
+        CHECK(xf_engine_get_info, engine, &info);
+        const int some = info.encoder_passes > passes;
+        passes = info.encoder_passes;
+        times[some][counts[some]++] = taken;
+        while (receive(engine, 0, began, l)) ++ended;
     }
     const double taken = seconds() - began;
-    xf_engine_free(engine);
+    printf("steps\t%lld\n", (long long)info.steps);
+    print_times("step", times[0], counts[0]);
+    print_times("begin", times[1], counts[1]);
+    for (int i = 0; i < 2; ++i) free(times[i]);
     return taken;
 }
 
@@ -134,25 +177,30 @@ static double run_static(const xf_model *model, const xf_config *config, load *l
 
 int main(int argc, char **argv) {
     const args a = {argc - 1, argv + 1};
+    const char *const how = arg_text(a, "how", "engine");
+    const int is_steps = strcmp(how, "steps") == 0;
+    double (*const run)(const xf_model *, const xf_config *, load *) = is_steps                     ? run_steps
+                                                                       : strcmp(how, "static") == 0 ? run_static
+                                                                                                    : run_engine;
     OWNED(config) *config = config_from(a);
-    OWNED(config) *fresh = config_from(a);
-    CHECK(xf_config_set, fresh, "model.weights", "same"); /* a new model has fp32 */
-    CHECK(xf_config_set, fresh, "model.vocab_size", "37000");
     CHECK(xf_config_set, config, "decode.min_tokens", "1000000"); /* the maximum takes precedence */
     CHECK(xf_config_set, config, "decode.max_extra_tokens", "0");
     CHECK(xf_config_set, config, "engine.max_requests", "1000000");
     OWNED(context) *context = NULL;
-    OWNED(model) *model = NULL, *own = NULL;
+    OWNED(model) *model = NULL;
     CHECK(xf_context_create, config, NULL, &context);
-    CHECK(xf_model_create, context, NULL, fresh, &model);
-    CHECK(xf_model_copy, model, context, config, NULL, &own);
-    load l = make_load(a, 37000);
-    const char *const how = arg_text(a, "how", "engine");
-    const double taken = strcmp(how, "engine") == 0 ? run_engine(own, config, &l) : run_static(own, config, &l);
-    printf("seconds\t%.4f\n", taken);
+    const xf_source source = source_path(arg_text(a, "model", NULL));
+    CHECK(xf_model_load, context, &source, config, NULL, &model);
+    int64_t vocab = 0;
+    CHECK(get_integer, xf_model_config(model), "model.vocab_size", &vocab);
+    load l = make_load(a, vocab), first = l;
+    first.count = l.count < 32 ? l.count : 32;
+    (run == run_static ? run_static : run_engine)(model, config, &first);
+    if (is_steps) CHECK(xf_config_set, config, "engine.thread", "false");
+    printf("seconds\t%.4f\n", run(model, config, &l));
     qsort(l.latency, (size_t)l.count, sizeof(double), compare);
-    printf("p50\t%.4f\np95\t%.4f\n", l.latency[l.count / 2], l.latency[l.count * 95 / 100]);
-    printf("info\tlibxformer %s, %s, %s\n", xf_version(), device_of(context), how);
+    if (!is_steps) printf("p50\t%.4f\np95\t%.4f\n", l.latency[l.count / 2], l.latency[l.count * 95 / 100]);
+    printf("info\tlibxformer %s, %s\n", xf_version(), device_of(context));
     free(l.arrival);
     free(l.latency);
     free(l.offsets);
