@@ -32,7 +32,7 @@ undefined+=,return,returns-nonnull-attribute,shift,signed-integer-overflow,unrea
     cat "$FOLDER.log"
     exit 1
 }
-"$CMAKE" --build "$FOLDER" -j 2 >"$FOLDER.log" 2>&1 || {
+"$CMAKE" --build "$FOLDER" -j 1 >"$FOLDER.log" 2>&1 || {
     grep -E -A 5 '(error|warning):' "$FOLDER.log" || tail -n 40 "$FOLDER.log"
     exit 1
 }
@@ -46,11 +46,11 @@ for check in parity instructions; do
     passed=$((passed + $(grep -c -E '^\[ +OK ' "$FOLDER.log" || true)))
 done
 if [ $fuzz = ON ]; then
-    # Two at a time. Findings remain in the folder.
+    # Findings remain in the folder.
     mkdir -p "$FOLDER/findings"
     # shellcheck disable=SC2016 # expanded by the inner shell
     (cd "$FOLDER/tests/harness/fuzz/corpus" && ls -d -- */ | tr -d /) |
-        xargs -P 2 -I '{}' env ASAN_OPTIONS=quarantine_size_mb=16 bash -c '
+        xargs -I '{}' env ASAN_OPTIONS=quarantine_size_mb=16 bash -c '
             mkdir -p "$1/found/$2" # new inputs are written here, not to the sources
             "$1/bin/fuzz_$2" -max_total_time="$3" -timeout=20 -malloc_limit_mb=256 -verbosity=1 \
                 -artifact_prefix="$1/findings/$2-" "$1/found/$2" "$4/$2" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants breaks of the ABI and checks that the gates catch each of them and accept growth.
 
-    selftest.py INCLUDE_FOLDER C_COMPILER C++_COMPILER [--library LIBRARY] [--all]
+    selftest.py INCLUDE_FOLDER C_COMPILER C++_COMPILER [--library LIBRARY] [--all] [--jobs N]
 
 The breaks are planted in a stub library, which defines every function that the headers declare as a trap. With --library
 the script first checks that the dump of the stub equals the dump of libxformer.so, so what is caught here is also caught
@@ -212,7 +212,7 @@ def one_of_each():
     return list(chosen.values())
 
 
-def main(include, compilers, library, cases):
+def main(include, compilers, library, cases, jobs):
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -228,7 +228,7 @@ def main(include, compilers, library, cases):
 
         width = max(len(case.label) for case in cases)
         print("\n" + " " * width, *(f"{gate:>9}" for gate in GATES))
-        with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             results = list(pool.map(lambda case: try_case(case, include, compilers, recorded), cases))
         for case, (seen, text, problem) in zip(cases, results):
             shown = {"same": "-", None: "?"}
@@ -257,5 +257,7 @@ if __name__ == "__main__":
     parser.add_argument("compilers", nargs=2)
     parser.add_argument("--library", type=pathlib.Path)
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
     given = parser.parse_args()
-    sys.exit(main(given.include, given.compilers, given.library, CASES if given.all else one_of_each()))
+    sys.exit(main(given.include, given.compilers, given.library, CASES if given.all else one_of_each(),
+                  given.jobs))

@@ -178,7 +178,7 @@ parent() {
         options+=(-DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++)
     fi
     quietly "$CMAKE" -B chosen "${options[@]}" -DCHOSEN=ON -DXF_INSTALL=ON -DXF_PRECOMPILE=ON -DXF_UNITY=ON
-    quietly "$CMAKE" --build chosen --parallel 2
+    quietly "$CMAKE" --build chosen --parallel 1
     without_plugins chosen/use_c
     quietly chosen/use_cpp
     quietly "$CMAKE" --install chosen --prefix "$work/static"
