@@ -1,10 +1,10 @@
 // Decides how many tokens a draft proposes (speculation.h). The decision depends on counts and not on time, so a
 // repeated run makes the same decisions.
 //
-// The unit of cost is a step of the main model with one row. A step with n rows costs M(n) = 1 + (n - 1) / 8, because
-// it reads the same weights but computes n products with them. With n sentences, k proposals each, and a probability a
-// that a proposal is accepted, a step yields E(k) = 1 + a + ... + a^k tokens per sentence (eq. 1 of Leviathan et al.
-// 2023) and costs
+// The unit of cost is a step of the main model with one row. A step with n rows costs M(n) = 1 + (n - 1) m, because it
+// reads the same weights but computes n products with them; m is 1/8 or 1/4 (speculation.cpp). With n sentences, k
+// proposals each, and a probability a that a proposal is accepted, a step yields E(k) = 1 + a + ... + a^k tokens per
+// sentence (eq. 1 of Leviathan et al. 2023) and costs
 //
 //     M(n + n k) + k c M(n),    c = the cost of a step of the draft.
 //

@@ -38,6 +38,10 @@ double step_cost(const Model &model) {
            static_cast<double>(c.V * c.D) * bytes_per_weight(model) + 2 * kOperation;
 }
 
+// The cost of each row of a step after the first one (draft_policy.h). With fewer bytes per weight, a step of one row
+// reads less, but a further row computes as much.
+double row_cost(const Model &model) { return bytes_per_weight(model) < 4 ? 0.25 : 0.125; }
+
 double encoder_cost(const Model &model) {
     return static_cast<double>(model.config().encoder_layers) * layer_cost(model, false);
 }
@@ -63,7 +67,7 @@ Speculation::Speculation(const Model &model, std::shared_ptr<const Model> draft,
       step_(*draft_.model, draft_.stream),
       policy_(policy != nullptr ? *policy
                                 : DraftPolicy(step_cost(this->draft()) / step_cost(model),
-                                              encoder_cost(this->draft()) / step_cost(model))) {}
+                                              encoder_cost(this->draft()) / step_cost(model), row_cost(model))) {}
 
 void Speculation::clear() {
     active_.clear();
