@@ -111,6 +111,7 @@ struct DecodeModels {
     ModelView draft;                /**< proposes tokens for greedy search; empty: none */
 };
 
+/** @cond INTERNAL */
 namespace detail {
 // An xf_decode_models and the array to which it points.
 class ModelsStruct {
@@ -128,6 +129,7 @@ private:
     xf_decode_models given_ = XF_DECODE_MODELS_INIT;
 };
 }  // namespace detail
+/** @endcond */
 
 /** @brief Decodes with a model. Each thread needs its own decoder; several decoders can share a model. */
 class Decoder : public Owner<View<xf_decoder>, xf_decoder, xf_decoder_free> {

@@ -27,7 +27,8 @@ struct DecodeModels {
     uint64_t hash() const;
 };
 
-// Locks the parameters of models for reading. The models cannot be trained until the object is destroyed.
+// Locks the parameters of models for reading, so that they cannot be trained meanwhile. The models must outlive the
+// lock.
 class ModelsUse {
 public:
     // Throws XF_ERROR_BUSY if another call changes a model.

@@ -44,14 +44,16 @@ void keep_whole_characters(std::string *text) {
 // A model, or several that decode together, and the requests that it decodes. The thread that computes uses the decoder
 // and the list.
 struct Engine::Served {
-    Served(const DecodeModels &models, std::shared_ptr<const Tokenizer> its_tokenizer, const Options &options)
-        : use(models),
+    Served(const DecodeModels &given, std::shared_ptr<const Tokenizer> its_tokenizer, const Options &options)
+        : models(given),
+          use(models),
           tokenizer(std::move(its_tokenizer)),
           decoder(models, options, tokenizer.get()),
           hash(models.hash()) {
         active.reserve(options.i64("engine.max_requests"));
     }
 
+    const DecodeModels models;  // outlive `use`, which does not keep them
     const ModelsUse use;
     const std::shared_ptr<const Tokenizer> tokenizer;  // may be null
     Decoder decoder;
