@@ -74,7 +74,7 @@ XF_TEST(requests_have_the_results_they_have_alone) {
     on_each_device(2, [&](const auto &context, const DeviceName &name) {
         const std::vector<Request> requests = random_requests(78, request_count(), true);
         const auto model = make_reverser(context);
-        xf::Engine engine({model}, nullptr, engine_options());
+        xf::Engine engine({model}, nullptr, engine_options({{"engine.max_requests", "100000"}}));
         Draw draw(6);
         Receiver receiver;
         std::vector<bool> cancelled(requests.size() + 1);
