@@ -81,7 +81,7 @@ static void submit(xf_engine *engine, const load *l, int64_t i) {
     CHECK(xf_engine_submit, engine, &request, &id);
 }
 
-/* Whether there was a result within timeout_ms. */
+/* Returns whether there was a result within timeout_ms. */
 static int receive(xf_engine *engine, int64_t timeout_ms, double began, load *l) {
     xf_event event = XF_EVENT_INIT;
     xf_error err;

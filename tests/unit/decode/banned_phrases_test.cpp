@@ -45,7 +45,7 @@ bool is_word(std::string_view before) {
     return lead < 0x80 ? std::isalnum(lead) != 0 : lead >= 0xC3 && lead <= 0xE1;
 }
 
-// Whether a phrase occurs in the text and ends after its first `begin` bytes.
+// Returns whether a phrase occurs in the text and ends after its first `begin` bytes.
 bool completes(const std::string &text, size_t begin, const std::string &phrase) {
     for (size_t at = text.find(phrase); at != std::string::npos; at = text.find(phrase, at + 1))
         if (at + phrase.size() > begin && (!is_word(phrase.substr(0, 1)) || !is_word(text.substr(0, at)))) return true;

@@ -78,7 +78,7 @@ XF_TEST(hypotheses_have_the_mean_log_probability) {
         const double tolerance = context->dtype() == XF_BF16 ? 0.1 : 1e-4;
         for (size_t b = 0; b < sources.size(); ++b)
             if (found[b][0].finished) CHECK_NEAR(found[b][0].log_probability, expected[b], tolerance);
-        // With a wide beam, no model alone finds a hypothesis that is better by the mean.
+        // With a wide beam, no single model finds a hypothesis that is better by the mean.
         for (const auto &model : models) {
             xf::Decoder alone(model, options);
             const std::vector<double> rivals = means(targets_of(decode(&alone, sources)));
