@@ -29,6 +29,7 @@ DecodeModels xf::models_of(const xf_model &model, const xf_decode_models *more) 
     XF_CHECK(given.ensemble_count < DecodeModels::kMostInEnsemble, XF_ERROR_INVALID_ARGUMENT,
              "more->ensemble_count is %zu, expected at most %zu", given.ensemble_count,
              DecodeModels::kMostInEnsemble - 1);
+    if (given.ensemble_count == 0 && given.draft == nullptr) return models;
     const std::string tokenizer = tokenizer_json(model);
     const auto add = [&](const xf_model *other, const std::string &name) -> std::shared_ptr<const Model> {
         const auto use = shared(other, name.c_str());
