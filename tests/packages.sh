@@ -19,6 +19,7 @@ if [ "${1-}" = test ]; then
     packages+=(golang-go openjdk-17-jdk-headless junit4)                   # bindings
     packages+=(python3-pytest python3-setuptools python3-wheel python3-pip python3-numpy patchelf)
     packages+=(libopenmpi-dev openmpi-bin)                                 # lib/comm/mpi, tests/unit/comm
+    packages+=(libmicrohttpd-dev libcld2-dev)                              # examples/serve, tests/surfaces/serve
     packages+=(chromium)                                                   # tests/surfaces/translate: the pages in a browser
     packages+=(python3-yaml)                                               # tests/surfaces/cluster
     packages+=(xz-utils)                                                   # tests/harness/fuzz
