@@ -141,7 +141,7 @@ public:
     Renderer(const Paragraph &paragraph, std::string_view source_text, const Translation &translation,
              const InlineStyle &style, const CopySource &copy, std::string *out)
         : marks_(paragraph.marks),
-          text_(translation.text),
+          text_(translation.text + (paragraph.final_space ? " " : "")),
           style_(style),
           copy_(copy),
           out_(out),
@@ -171,7 +171,7 @@ public:
 private:
     void emit_to(size_t offset) {
         if (offset <= cursor_) return;
-        append_text(text_.substr(cursor_, offset - cursor_), style_, out_);
+        append_text(std::string_view(text_).substr(cursor_, offset - cursor_), style_, out_);
         cursor_ = offset;
     }
 
@@ -192,7 +192,7 @@ private:
         const Window window = placement_.window(i);
         const bool ends_scope = window.first == outer.last && window.first == window.last;
         if (mark.kind == Mark::kClose || (ends_scope && scope > 0)) {
-            if (window.first > outer.first) move_to(end_before(window.first), mark.after);
+            move_to(window.first > outer.first ? end_before(window.first) : cursor_, mark.after);
         } else {
             move_to(ends_scope ? text_.size() : begin_of(window.first), mark.after);
         }
@@ -206,16 +206,13 @@ private:
     void close(size_t i) {
         const Mark &mark = marks_[i];
         const Window window = placement_.window(i);
-        if (window.first < window.last)
-            move_to(end_before(window.last), mark.close_after);
-        else if (mark.close_after)
-            move_to(cursor_, true);
+        move_to(window.first < window.last ? end_before(window.last) : cursor_, mark.close_after);
         copy_(mark.close_begin, mark.close_end, out_);
         if (mark.close_space) *out_ += ' ';
     }
 
     const std::vector<Mark> &marks_;
-    std::string_view text_;
+    std::string text_;
     const InlineStyle &style_;
     const CopySource &copy_;
     std::string *out_;

@@ -40,7 +40,7 @@ public:
     std::optional<Paragraph> run() {
         check_pairs(tokens_, partners_);
         if (!find_ends()) return std::nullopt;
-        Paragraph paragraph{begin_, end_, 1, 0, {}};
+        Paragraph paragraph{begin_, end_, 1, 0, false, {}};
         for (uint32_t i = first_token_; i <= last_token_; ++i) {
             const Token &token = tokens_[i];
             if (token.kind == TokenKind::kText) {
@@ -50,7 +50,10 @@ public:
                 add_mark(i);
             }
         }
-        while (!text_.empty() && text_.back() == ' ') text_.pop_back();
+        if (!text_.empty() && text_.back() == ' ') {
+            text_.pop_back();
+            paragraph.final_space = true;
+        }
         for (Mark &mark : marks_) {
             mark.text_begin = std::min(mark.text_begin, static_cast<uint32_t>(text_.size()));
             mark.text_end = std::min(mark.text_end, static_cast<uint32_t>(text_.size()));
@@ -130,6 +133,7 @@ private:
             return;
         }
         text_ += ' ';
+        has_last_ = false;
         for (; pending_ < marks_.size(); ++pending_) marks_[pending_].after = false;
     }
 

@@ -48,6 +48,7 @@ struct Paragraph {
     uint32_t begin, end;  // in the source
     uint32_t lines;       // of the source
     uint32_t text_index;  // in Document::texts()
+    bool final_space;     // within the last pair of tags; not part of the text
     std::vector<Mark> marks;
 };
 

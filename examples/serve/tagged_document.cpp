@@ -25,7 +25,7 @@ TaggedDocument::TaggedDocument(std::string_view source, InlineStyle style) : sou
 
 void TaggedDocument::add_line(size_t begin, size_t end) {
     paragraphs_.push_back(
-        {static_cast<uint32_t>(begin), static_cast<uint32_t>(end), 1, static_cast<uint32_t>(texts_.size()), {}});
+        {static_cast<uint32_t>(begin), static_cast<uint32_t>(end), 1, static_cast<uint32_t>(texts_.size()), false, {}});
     texts_.push_back({source_.substr(begin, end - begin), false});
 }
 

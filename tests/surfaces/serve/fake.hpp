@@ -66,8 +66,6 @@ inline serve::Translation translated(const std::string &source, const std::vecto
     return result;
 }
 
-using Translate = serve::Translation (*)(const std::string &);
-
 inline std::string translate(const serve::Document &document,
                              const std::function<serve::Translation(const std::string &)> &f) {
     std::vector<serve::Translation> translations;
