@@ -1,5 +1,5 @@
 /*
- * xformer/text.h - tokenizers: text to ids and back.
+ * xformer/text.h - tokenizers: text to ids and back; sentences of a text.
  *
  * There are three kinds of tokenizers:
  * - Trained by this library from raw text, and shared by source and target: byte pair encoding (Sennrich et al. 2016;
@@ -197,6 +197,42 @@ XF_API xf_status xf_tokenizer_decode(const xf_tokenizer *tokenizer, const int32_
  */
 XF_API xf_status xf_tokenizer_get_piece(const xf_tokenizer *tokenizer, int32_t id, char *text, size_t capacity,
                                         size_t *length, xf_error *err);
+
+/** @brief A part of a text. @since 0.1 */
+typedef struct xf_span {
+    /** Byte offset of the first byte. */
+    size_t begin;
+    /** Byte offset after the last byte. */
+    size_t end;
+} xf_span;
+
+/**
+ * @brief Finds the sentences of a text, because a model translates single sentences.
+ *
+ * Sentences end as in Unicode UAX #29, except after abbreviations, initials, and ordinal numbers. A sentence excludes
+ * the white space around it, and all text between two sentences is white space. A line end always ends a sentence. If
+ * lines of the text end within sentences, as in e-mail, replace each such line end by a space first.
+ *
+ * @param text [in] UTF-8; may contain NUL; may be NULL if length is 0
+ * @param length [in] size of the text in bytes
+ * @param language [in] ISO 639-1 code, such as "de" or "pt-BR", which selects abbreviations and rules; there are lists
+ *        for en, de, fr, es, it, pt, nl, pl, and ru, and other languages use only the general rules. NULL or "": the
+ *        lists of all languages, which is less accurate
+ * @param max_characters [in] longer sentences are divided: after a comma or semicolon, otherwise at white space,
+ *        otherwise between two characters. In Unicode code points; 0: no limit
+ * @param sentences [out] room for capacity spans; may be NULL if capacity is 0
+ * @param capacity [in] number of spans that fit
+ * @param count [out] number of sentences of the text, also if they do not fit
+ * @param err [out] may be NULL; for invalid UTF-8 it contains the byte offset
+ * @return XF_OK; XF_ERROR_BUFFER_TOO_SMALL (only *count is written), XF_ERROR_DATA (invalid UTF-8), XF_ERROR_LIMIT
+ * (more than 1 GiB), XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY
+ * @threads any
+ * @par Source
+ * Unicode Standard Annex #29, s. 5
+ * @since 0.1
+ */
+XF_API xf_status xf_split_sentences(const char *text, size_t length, const char *language, size_t max_characters,
+                                    xf_span *sentences, size_t capacity, size_t *count, xf_error *err);
 
 /** @} */
 

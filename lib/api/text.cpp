@@ -6,6 +6,7 @@
 #include "api/io.h"
 #include "api/model_handle.h"
 #include "data/corpus.h"
+#include "text/sentences.h"
 #include "text/words/tokenizer.h"
 
 using namespace xf;
@@ -144,6 +145,23 @@ xf_status xf_tokenizer_get_piece(const xf_tokenizer *tokenizer, int32_t id, char
         check_buffer(text, capacity, "text");
         check_pointer(length, "length");
         return put_text(single(*use).piece(id), text, capacity, length, err);
+    });
+}
+
+xf_status xf_split_sentences(const char *text, size_t length, const char *language, size_t max_characters,
+                             xf_span *sentences, size_t capacity, size_t *count, xf_error *err) {
+    return guard(err, [&]() -> xf_status {
+        check_buffer(text, length, "text");
+        check_buffer(sentences, capacity, "sentences");
+        check_pointer(count, "count");
+        const std::vector<TextSpan> found = split_sentences(std::string_view(text, length), language, max_characters);
+        *count = found.size();
+        if (found.size() > capacity)
+            return report(
+                err, XF_ERROR_BUFFER_TOO_SMALL, 0,
+                format("the text has %zu sentences, the buffer room for %zu", found.size(), capacity).c_str());
+        for (const TextSpan &span : found) *sentences++ = {span.begin, span.end};
+        return XF_OK;
     });
 }
 

@@ -547,6 +547,13 @@ class xf_tokenizer_info(Sized):
     ]
 
 
+class xf_span(Structure):
+    _fields_ = [
+        ("begin", c_size_t),
+        ("end", c_size_t),
+    ]
+
+
 #: name: (restype, argtypes)
 PROTOTYPES: Dict[str, Tuple[Any, Tuple[Any, ...]]] = {
     "xf_status_name": (c_char_p, (c_int32,)),
@@ -646,6 +653,7 @@ PROTOTYPES: Dict[str, Tuple[Any, Tuple[Any, ...]]] = {
     "xf_tokenizer_encode": (c_int32, (c_void_p, c_char_p, c_size_t, c_void_p, c_size_t, c_void_p, POINTER(xf_error))),
     "xf_tokenizer_decode": (c_int32, (c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, POINTER(xf_error))),
     "xf_tokenizer_get_piece": (c_int32, (c_void_p, c_int32, c_void_p, c_size_t, c_void_p, POINTER(xf_error))),
+    "xf_split_sentences": (c_int32, (c_char_p, c_size_t, c_char_p, c_size_t, POINTER(xf_span), c_size_t, c_void_p, POINTER(xf_error))),
     "xf_version": (c_char_p, ()),
     "xf_version_num": (c_int32, ()),
     "xf_build_info": (c_char_p, ()),

@@ -201,6 +201,7 @@ static xf_tokenizer *use_tokenizer(xf_context *context, const xf_config *config,
     const xf_source source = from_path(path);
     const xf_sink sink = to_path(path);
     xf_tokenizer_info info = XF_TOKENIZER_INFO_INIT;
+    xf_span sentences[2];
     int32_t ids[64];
     char text[64];
     size_t count = 0, length = 0;
@@ -218,6 +219,8 @@ static xf_tokenizer *use_tokenizer(xf_context *context, const xf_config *config,
     GIVES(XF_ERROR_BUFFER_TOO_SMALL, xf_tokenizer_decode(again, ids, count, text, 2, &length, &err));
     DO(xf_tokenizer_get_piece(again, info.end_token, text, sizeof text, &length, &err));
     IS(strcmp(text, "</s>") == 0);
+    DO(xf_split_sentences("One. Two.", 9, "en", 0, sentences, 2, &count, &err));
+    IS(count == 2 && sentences[0].end == 4 && sentences[1].begin == 5 && sentences[1].end == 9);
     xf_tokenizer_free(again);
     return tokenizer;
 }

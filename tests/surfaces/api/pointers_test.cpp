@@ -179,6 +179,7 @@ void test_tokenizers(void **) {
     REFUSES(xf_tokenizer_encode, tokenizer, "one two", 7, output<int32_t>(), 64, output<size_t, 1>());
     REFUSES(xf_tokenizer_decode, tokenizer, ids, 2, output<char>(), 64, output<size_t, 1>());
     REFUSES(xf_tokenizer_get_piece, tokenizer, 0, output<char>(), 64, output<size_t, 1>());
+    REFUSES(xf_split_sentences, "One. Two.", 9, nullptr, 0, output<xf_span>(), 4, output<size_t, 1>());
     ignores(xf_tokenizer_free);
     ignores<const xf_tokenizer *>(nullptr, xf_tokenizer_side, int32_t{XF_SIDE_SOURCE});
 }

@@ -1,5 +1,5 @@
 /*
- * text.h: the tokenizer's refusals, and buffers of every size.
+ * text.h: the tokenizer's and the sentence splitter's refusals, and buffers of every size.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -396,6 +396,36 @@ TEST(pair) {
     }
     assert_string_equal(answers[0], answers[1]);
     for (int i = 0; i < 2; ++i) xf_hypotheses_free(found[i]);
+}
+
+TEST(sentences) {
+    const char text[] = " Mr. Smith came.\n\"He left.\" ";
+    const size_t length = sizeof text - 1;
+    xf_span spans[3];
+    size_t count = 99;
+    memset(spans, 0x5A, sizeof spans);
+    REFUSED(XF_ERROR_DATA, count, xf_split_sentences("ab\xff", 3, NULL, 0, spans, 3, &count, err));
+    SAYS("byte 2");
+    REFUSED(XF_ERROR_LIMIT, count, xf_split_sentences(text, ((size_t)1 << 30) + 1, NULL, 0, spans, 3, &count, err));
+    for (size_t room = 0; room < 2; ++room) {
+        REFUSED(XF_ERROR_BUFFER_TOO_SMALL, spans,
+                xf_split_sentences(text, length, "en", 0, room > 0 ? spans : NULL, room, &count, err));
+        assert_int_equal(count, 2);
+    }
+    const char *const languages[] = {"en", "en-US", NULL, ""};
+    for (int i = 0; i < 4; ++i) {
+        memset(spans, 0x5A, sizeof spans);
+        ACCEPTED(xf_split_sentences(text, length, languages[i], 0, spans, 2, &count, err));
+        assert_true(count == 2 && spans[0].begin == 1 && spans[0].end == 16 && spans[1].begin == 17);
+        assert_int_equal(spans[1].end, length - 1);
+        assert_int_equal(spans[2].begin, (size_t)0x5A5A5A5A5A5A5A5A);
+    }
+    ACCEPTED(xf_split_sentences(text, length, "fr", 0, spans, 3, &count, err)); /* "Mr" is not in the French list */
+    assert_int_equal(count, 3);
+    ACCEPTED(xf_split_sentences("one two three", 13, "en", 7, spans, 3, &count, err));
+    assert_true(count == 2 && spans[0].end == 7 && spans[1].begin == 8);
+    ACCEPTED(xf_split_sentences(NULL, 0, NULL, 0, NULL, 0, &count, err));
+    assert_int_equal(count, 0);
 }
 
 int main(void) { return RUN_TESTS(world_open, world_close); }

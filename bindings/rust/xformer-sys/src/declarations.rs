@@ -997,6 +997,14 @@ pub const XF_TOKENIZER_INFO_INIT: xf_tokenizer_info = xf_tokenizer_info {
     reserved: 0,
 };
 
+/// Documented in `xformer/text.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct xf_span {
+    pub begin: usize,
+    pub end: usize,
+}
+
 extern "C" {
     /// Documented in `xformer/status.h`.
     pub fn xf_status_name(status: xf_status) -> *const c_char;
@@ -1192,6 +1200,8 @@ extern "C" {
     pub fn xf_tokenizer_decode(tokenizer: *const xf_tokenizer, ids: *const i32, count: usize, text: *mut c_char, capacity: usize, length: *mut usize, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/text.h`.
     pub fn xf_tokenizer_get_piece(tokenizer: *const xf_tokenizer, id: i32, text: *mut c_char, capacity: usize, length: *mut usize, err: *mut xf_error) -> xf_status;
+    /// Documented in `xformer/text.h`.
+    pub fn xf_split_sentences(text: *const c_char, length: usize, language: *const c_char, max_characters: usize, sentences: *mut xf_span, capacity: usize, count: *mut usize, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/version.h`.
     pub fn xf_version() -> *const c_char;
     /// Documented in `xformer/version.h`.

@@ -98,6 +98,7 @@ xf_partial { struct_size, sentence, ids, id_count, remaining, allowed }
 xf_constraint_step { struct_size, partials, count, vocab_size, reserved }
 xf_constraint { struct_size, function, user }
 xf_tokenizer_info { struct_size, kind, vocab_size, start_token, end_token, reserved }
+xf_span { begin, end }
 }
 functions {
 xf_status_name(xf_status) -> *const c_char;
@@ -197,6 +198,7 @@ xf_tokenizer_get_info(*const xf_tokenizer, *mut xf_tokenizer_info, *mut xf_error
 xf_tokenizer_encode(*const xf_tokenizer, *const c_char, usize, *mut i32, usize, *mut usize, *mut xf_error) -> xf_status;
 xf_tokenizer_decode(*const xf_tokenizer, *const i32, usize, *mut c_char, usize, *mut usize, *mut xf_error) -> xf_status;
 xf_tokenizer_get_piece(*const xf_tokenizer, i32, *mut c_char, usize, *mut usize, *mut xf_error) -> xf_status;
+xf_split_sentences(*const c_char, usize, *const c_char, usize, *mut xf_span, usize, *mut usize, *mut xf_error) -> xf_status;
 xf_version() -> *const c_char;
 xf_version_num() -> i32;
 xf_build_info() -> *const c_char;

@@ -519,4 +519,12 @@ final class Abi {
 
         private xf_tokenizer_info() {}
     }
+
+    static final class xf_span {
+        static final int SIZE = 16;
+        static final int begin = 0;
+        static final int end = 8;
+
+        private xf_span() {}
+    }
 }

@@ -136,6 +136,7 @@ final class Native {
     static native int xf_tokenizer_encode(long tokenizer, long text, long length, long ids, long capacity, long count, long err);
     static native int xf_tokenizer_decode(long tokenizer, long ids, long count, long text, long capacity, long length, long err);
     static native int xf_tokenizer_get_piece(long tokenizer, long id, long text, long capacity, long length, long err);
+    static native int xf_split_sentences(long text, long length, long language, long max_characters, long sentences, long capacity, long count, long err);
     static native long xf_version();
     static native int xf_version_num();
     static native long xf_build_info();
