@@ -329,6 +329,14 @@ var operations = map[string]func(w *world, a []string) (string, error){
 		score, err := ChrF(several(a[0], "/"), several(a[1], "/"))
 		return fmt.Sprintf("%.0f", score.Score), err
 	},
+	"sentences": func(w *world, a []string) (string, error) {
+		var sentences []string
+		spans, err := SplitSentences(a[0], a[1], need(strconv.Atoi(a[2])))
+		for _, span := range spans {
+			sentences = append(sentences, a[0][span.Begin:span.End])
+		}
+		return strings.Join(sentences, "/"), err
+	},
 	"context.create": func(w *world, a []string) (string, error) {
 		context := need(NewContext(options(a)))
 		return context.Info().Backend, context.Close()

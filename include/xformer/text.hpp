@@ -1,5 +1,5 @@
 /*
- * xformer/text.hpp - text.h for C++: tokenizers.
+ * xformer/text.hpp - text.h for C++: tokenizers and sentences.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -98,6 +98,24 @@ public:
         return detail::make<Tokenizer>(xf_tokenizer_load, context.get(), &from, detail::CallStruct(call).get());
     }
 };
+
+/** @brief Finds the sentences of a text, without the white space around them; see xf_split_sentences().
+ *  @param text [in] UTF-8
+ *  @param language [in] ISO 639-1 code; nullptr: the abbreviations of all languages
+ *  @param max_characters [in] longer sentences are divided; 0: no limit
+ *  @return parts of text, valid as long as it */
+inline std::vector<std::string_view> split_sentences(std::string_view text, const char *language = nullptr,
+                                                     std::size_t max_characters = 0) {
+    std::vector<xf_span> spans(text.size() / 32 + 8);
+    detail::fit(spans, [&](std::vector<xf_span> &room, std::size_t *count, xf_error *error) {
+        return xf_split_sentences(text.data(), text.size(), language, max_characters, room.data(), room.size(), count,
+                                  error);
+    });
+    std::vector<std::string_view> sentences;
+    sentences.reserve(spans.size());
+    for (const xf_span &span : spans) sentences.push_back(text.substr(span.begin, span.end - span.begin));
+    return sentences;
+}
 
 /** @} */
 

@@ -195,6 +195,14 @@ class Operations:
     def chrf(w, hypotheses, references):
         return "%.0f" % xformer.chrf(several(hypotheses), several(references)).score
 
+    def sentences(w, text, language, most):
+        spans = xformer.split_sentences(text, language or None, max_characters=int(most))
+        parts = [text[begin:end] for begin, end in spans]
+        data = text.encode()
+        found = xformer.split_sentences(data, language or None, max_characters=int(most))
+        assert [data[begin:end].decode() for begin, end in found] == parts
+        return "/".join(parts)
+
     def context__create(w, *a):
         with xformer.Context(options(a)) as context:
             return context.info.backend

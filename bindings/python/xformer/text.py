@@ -1,25 +1,27 @@
-"""Tokenizers: text to ids and back.
+"""Tokenizers: text to ids and back. Sentences of a text.
 
 SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
+import ctypes
 from array import array
-from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional, Tuple
 
 from . import _buffer
-from ._abi import abi, fill, lib, read
+from ._abi import abi, call, fill, lib, read
 from ._buffer import Text
 from ._handle import Handle
 from .call import Call, CancelToken, Deadline, Progress
 from .config import ConfigLike, pointer_of
 from .context import Context
+from .errors import BufferTooSmallError
 from .io import Sink, Source, c_source, save
 
 if TYPE_CHECKING:
     from .data import Corpus
 
-__all__ = ["Tokenizer", "TokenizerInfo"]
+__all__ = ["Tokenizer", "TokenizerInfo", "split_sentences"]
 
 #: The sides of a sentence pair by name.
 SIDES = {"source": abi.XF_SIDE_SOURCE, "target": abi.XF_SIDE_TARGET}
@@ -141,3 +143,35 @@ def ids_of(function: Any, *args: object, capacity: int) -> List[int]:
 def _text(capacity: int, function: Any, *args: object) -> str:
     # With "tokenizer.normalization" none the bytes may be invalid UTF-8.
     return str(fill(capacity, bytearray, function, *args).decode("utf-8", "replace"))
+
+
+def split_sentences(text: Text, language: Optional[str] = None, *, max_characters: int = 0) -> List[Tuple[int, int]]:
+    """Returns the begin and end of each sentence, as indices of ``text``: of characters, or of bytes of UTF-8.
+
+    Sentences exclude the white space around them, and all text between them is white space. A line end always ends a
+    sentence. ``language`` is an ISO 639-1 code, such as "de"; without it, the abbreviations of all languages apply.
+    Sentences of more than ``max_characters`` code points are divided.
+    """
+    data = _buffer.utf8(text)
+    code = None if language is None else _buffer.c_string(language, "language")
+    most = _buffer.integer(max_characters, "max_characters")
+    if most < 0:
+        raise ValueError("max_characters is %d; expected 0 or more" % most)
+    size = ctypes.c_size_t(len(data) // 32 + 8)
+    while True:
+        spans = (abi.xf_span * size.value)()
+        try:
+            call(lib.xf_split_sentences, data, len(data), code, most, spans, len(spans), ctypes.byref(size))
+            break
+        except BufferTooSmallError:
+            continue
+    if isinstance(text, bytes) or len(text) == len(data):
+        return [(span.begin, span.end) for span in spans[: size.value]]
+    found: List[Tuple[int, int]] = []
+    at = index = 0
+    for span in spans[: size.value]:
+        begin = index + len(data[at : span.begin].decode("utf-8"))
+        index = begin + len(data[span.begin : span.end].decode("utf-8"))
+        at = span.end
+        found.append((begin, index))
+    return found

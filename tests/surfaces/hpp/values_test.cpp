@@ -158,4 +158,18 @@ TEST(the_table_of_options) {
     CHECK_THROWS(XF_ERROR_NOT_FOUND, xformer::option("decode.beem"));
 }
 
+TEST(sentences) {
+    const std::string_view text = " Mr. Smith came.\nHe left. ";
+    const std::vector<std::string_view> expected = {"Mr. Smith came.", "He left."};
+    CHECK(xformer::split_sentences(text, "en") == expected);
+    CHECK(xformer::split_sentences(text) == expected);
+    CHECK(xformer::split_sentences(text, "en")[1].data() == text.data() + 17);
+    CHECK(xformer::split_sentences(text, "en", 9).size() == 3);
+    CHECK(xformer::split_sentences("").empty());
+    std::string many;  // more than are expected in a text of this size
+    for (int i = 0; i < 100; ++i) many += "A?\n";
+    CHECK(xformer::split_sentences(many).size() == 100);
+    CHECK_THROWS(XF_ERROR_DATA, xformer::split_sentences("a\xFF"));
+}
+
 }  // namespace

@@ -337,6 +337,11 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("option", |_, a| Ok(option(text(&a[0]))?.default_value.to_string())),
     ("bleu", |_, a| Ok(format!("{:.0}", bleu(&texts(&a[0]), &texts(&a[1]), BleuTokenize::V13a)?.score))),
     ("chrf", |_, a| Ok(format!("{:.0}", chrf(&texts(&a[0]), &texts(&a[1]))?.score))),
+    ("sentences", |_, a| {
+        let language = Some(text(&a[1])).filter(|code| !code.is_empty());
+        let spans = split_sentences(&a[0], language, text(&a[2]).parse().expect("a number"))?;
+        Ok(spans.into_iter().map(|span| text(&a[0][span])).collect::<Vec<_>>().join("/"))
+    }),
     ("context.create", |_, a| Ok(Context::new(&only(a)?)?.info()?.backend)),
     ("context.info", |w, _| {
         let info = w.context.info()?;

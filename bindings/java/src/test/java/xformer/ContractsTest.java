@@ -357,6 +357,8 @@ public class ContractsTest {
         add("option", (w, a) -> Config.option(a[0]).defaultValue());
         add("bleu", (w, a) -> "%.0f".formatted(Metrics.bleu(several(a[0]), several(a[1])).score()));
         add("chrf", (w, a) -> "%.0f".formatted(Metrics.chrf(several(a[0]), several(a[1])).score()));
+        add("sentences", (w, a) -> Sentences.split(a[0], a[1].isEmpty() ? null : a[1], Integer.parseInt(a[2])).stream()
+                .map(span -> span.of(a[0])).collect(Collectors.joining("/")));
         add("context.create", (w, a) -> new Context(options(a, 0)).info().backend());
         add("context.info", (w, a) -> {
             ContextInfo i = w.context.info();
