@@ -138,9 +138,9 @@ class Browser:
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))))")
 
     def open(self, path):
-        """Loads a file and forgets what was collected before."""
+        """Loads a file or a URL and forgets what was collected before."""
         self.requests, self.errors, before = [], [], self.loads
-        self.send("Page.navigate", url="file://" + os.path.abspath(path))
+        self.send("Page.navigate", url=path if "://" in path else "file://" + os.path.abspath(path))
         deadline = time.monotonic() + 60
         while self.loads == before:
             message = self._message(max(0.0, deadline - time.monotonic()))

@@ -1,0 +1,712 @@
+/*
+ * page.js - the page of `serve`. Text is translated while the user types: first a streamed draft by greedy search; after
+ * a pause, the final translation with the server's default beam and an alignment, which makes the words interactive.
+ * Text is added to the document only as text nodes, never as markup. Offsets in `state` are in UTF-16 code units; those
+ * of the server are in code points.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+"use strict";
+
+const PAUSE = 1000; /* ms without input before the final translation */
+const HISTORY = 50;
+const byId = (id) => document.getElementById(id);
+const source = byId("source"), output = byId("output"), mirror = byId("mirror"), from = byId("from"), to = byId("to");
+
+function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+/* Local storage that may be missing, full, or disabled. */
+const store = {
+  works: true,
+  get(key, fallback) {
+    try {
+      return JSON.parse(localStorage.getItem(`serve.${key}`)) ?? fallback;
+    } catch {
+      return fallback;
+    }
+  },
+  set(key, value) {
+    try {
+      localStorage.setItem(`serve.${key}`, JSON.stringify(value));
+      return true;
+    } catch {
+      return false;
+    }
+  },
+};
+store.works = store.set("test", 1);
+
+const state = {
+  settings: {}, languages: [], ready: false,
+  translation: "", /* what the output shows */
+  pair: "", /* the languages of the translation */
+  detected: null, /* the language code that the server detected */
+  sentences: [], /* {source: [begin, end], target: [begin, end], words: [[source begin, end, target begin, end]]} */
+  words: { source: [], target: [] }, /* {side, begin, end, element, links: Set of words of the other side} */
+  lit: null, /* the word whose alignment is highlighted */
+  running: null, /* the AbortController of the current requests */
+  changed: 0, /* time of the last input */
+};
+
+/* --- Requests --- */
+
+/* Sends a request. Throws an Error with a sentence for the user. */
+async function call(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("The server cannot be reached. Check the connection and try again.");
+  }
+  if (response.ok) return response;
+  const said = await response.json().then((body) => body.error, () => "");
+  if (response.status === 429) {
+    const seconds = Number(response.headers.get("Retry-After"));
+    throw new Error(`The server received too many requests. Try again ${seconds ? `in ${seconds} s` : "later"}.`);
+  }
+  throw new Error(said || `The server reported the status ${response.status}. Try again.`);
+}
+
+/* Yields [event, data] for each server-sent event. */
+async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split(/\r?\n\r?\n/);
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const field = (name) => block.split(/\r?\n/).filter((line) => line.startsWith(`${name}:`))
+        .map((line) => line.slice(name.length + 1).replace(/^ /, "")).join("\n");
+      if (field("data")) yield [field("event"), JSON.parse(field("data"))];
+    }
+  }
+}
+
+/* Translates one text. With onPartial and onProgress, the response is streamed. */
+async function translate(text, parameters, signal, onPartial, onProgress) {
+  const streamed = Boolean(onProgress);
+  const key = byId("key").value;
+  const response = await call("translate", {
+    method: "POST", signal,
+    headers: { "Content-Type": "application/json", Accept: streamed ? "text/event-stream" : "application/json" },
+    body: JSON.stringify({ q: text, source: from.value, target: to.value, format: "text", ...(key && { api_key: key }),
+      ...parameters }),
+  });
+  if (!streamed || !response.headers.get("Content-Type")?.startsWith("text/event-stream")) return response.json();
+  try {
+    for await (const [event, data] of events(response.body)) {
+      if (signal.aborted) break;
+      if (event === "partial") onPartial?.(data.translatedText);
+      else if (event === "progress") onProgress(data.done, data.total);
+      else if (event === "error") throw new Error(data.error);
+      else if (event === "result") return data;
+    }
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+  }
+  signal.throwIfAborted();
+  throw new Error("The connection ended before the translation was complete. Try again.");
+}
+
+/* --- Translation --- */
+
+const count = (text) => text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
+const languageName = (code) => state.languages.find((one) => one.code === code)?.name ?? code;
+const sourceCode = () => (from.value === "auto" ? state.detected : from.value);
+
+function showStatus(text) {
+  byId("status").textContent = text;
+}
+function showProgress(done, total) {
+  byId("progress").hidden = total < 2;
+  byId("progress").max = total;
+  byId("progress").value = done;
+  if (total > 1) showStatus(`${done} of ${total} sentences`);
+}
+function showError(error, retry) {
+  byId("error").hidden = !error;
+  byId("error").firstElementChild.textContent = error?.message ?? "";
+  byId("error").lastElementChild.onclick = retry ?? null;
+}
+function speak(text, lang = "en") {
+  byId("spoken").lang = lang;
+  byId("spoken").textContent = text;
+}
+function endRequests() {
+  state.running?.abort();
+  state.running = null;
+  byId("progress").hidden = true;
+  showStatus("");
+  showError(null);
+}
+
+/* Returns whether there is text of a valid length, and updates everything that depends on the text. */
+function checkText() {
+  const length = count(source.value), limit = state.settings.charLimit ?? -1;
+  const over = limit >= 0 && length > limit, number = (value) => value.toLocaleString("en");
+  byId("count").textContent = limit < 0 ? `${number(length)} characters` : `${number(length)} / ${number(limit)}`;
+  byId("count").classList.toggle("over", over);
+  byId("limit").hidden = !over;
+  byId("limit").textContent = over ?
+    `The text has ${number(length)} characters; the limit is ${number(limit)}. Shorten the text or translate it as a file.` : "";
+  byId("clear").hidden = !source.value;
+  byId("translator").classList.toggle("long", length > 240);
+  return !over && source.value.trim() !== "";
+}
+
+/* Aborts the current requests and translates after a delay, unless more input follows. `keep`: makes the words of an
+   earlier translation interactive and does not replace its text. */
+function change({ now = false, keep = false } = {}) {
+  const valid = checkText(), pair = from.value + to.value;
+  if (state.ready) endRequests();
+  plain(valid && state.pair === pair ? output.textContent : "");
+  state.pair = pair;
+  if (!valid || !state.ready) return;
+  state.changed = performance.now();
+  const { signal } = state.running = new AbortController();
+  run(signal, now, keep).catch((error) => {
+    if (signal.aborted) return;
+    endRequests();
+    plain("", output.textContent);
+    showError(error, () => change({ now: true }));
+  });
+}
+
+const wait = (ms, signal) => new Promise((done, failed) => {
+  const timer = setTimeout(done, ms);
+  signal.addEventListener("abort", () => { clearTimeout(timer); failed(signal.reason); }, { once: true });
+});
+
+async function run(signal, now, keep) {
+  const text = source.value, old = state.translation;
+  /* The end of the old translation remains visible until it is replaced, so that the text does not flicker. */
+  const show = (partial) => plain(partial, old.slice(partial.length));
+  if (!now) {
+    await wait(state.settings.frontendTimeout ?? 300, signal);
+    showStatus("Translating …");
+    const draft = await translate(text, { beam: 1, stream: true }, signal, show, showProgress);
+    plain(draft.translatedText);
+    showDetected(draft.detectedLanguage);
+    byId("progress").hidden = true;
+    showStatus("");
+    await wait(PAUSE - (performance.now() - state.changed), signal);
+  } else if (!keep) showStatus("Translating …");
+  const result = await translate(text, { alignment: true, stream: true }, signal, now && !keep ? show : null, showProgress);
+  endRequests();
+  if (keep && result.translatedText !== old) return; /* The user had chosen alternatives. */
+  state.translation = result.translatedText;
+  showDetected(result.detectedLanguage);
+  const at = [text, state.translation].map(offsets);
+  state.sentences = (result.alignment ?? []).map((one) => ({
+    source: one.source.map(at[0]), target: one.target.map(at[1]),
+    words: one.words.map(([a, b, c, d]) => [at[0](a), at[0](b), at[1](c), at[1](d)]),
+  }));
+  interactive();
+  if (keep) return;
+  if (state.translation.length < 500) speak(state.translation, to.value);
+  else speak("The translation is complete.");
+  remember();
+}
+
+/* Returns a function from code points to UTF-16 code units. */
+function offsets(text) {
+  if (!/[\ud800-\udfff]/.test(text)) return (offset) => offset;
+  const units = [0];
+  for (const point of text) units.push(units.at(-1) + point.length);
+  return (offset) => units[offset] ?? text.length;
+}
+
+function showDetected(detected) {
+  if (detected) state.detected = detected.language;
+  if (from.value !== "auto") state.detected = null;
+  from.options[0].textContent = state.detected ? `${languageName(state.detected)} (detected)` : "Detect language";
+  source.lang = mirror.lang = sourceCode() ?? "";
+  output.lang = to.value;
+}
+
+/* --- Words, alignment, and highlights --- */
+
+/* Shows a translation without interactive words, and the end of an old translation in another color. */
+function plain(translation, stale = "") {
+  closeMenu();
+  Object.assign(state, { translation, sentences: [], words: { source: [], target: [] }, lit: null });
+  mirror.replaceChildren(source.value, "\u200b"); /* With the last character, an empty last line has a height. */
+  output.replaceChildren(...(translation ? [translation] : []), ...(stale ? [make("span", { class: "stale" }, stale)] : []));
+  byId("copy").disabled = !translation;
+}
+
+/* Splits text into words and shows each as an element. */
+function split(side, element, text, lang) {
+  const words = state.words[side] = [];
+  const nodes = [];
+  for (const part of new Intl.Segmenter(lang || undefined, { granularity: "word" }).segment(text)) {
+    if (!part.isWordLike) {
+      nodes.push(part.segment);
+      continue;
+    }
+    const word = { side, begin: part.index, end: part.index + part.segment.length, links: new Set(),
+      element: make("span", { class: "word" }, part.segment) };
+    word.element.word = word;
+    words.push(word);
+    nodes.push(word.element);
+  }
+  element.replaceChildren(...nodes);
+  return words;
+}
+
+/* Makes the words of both texts interactive. */
+function interactive() {
+  if (!state.sentences.length) {
+    plain(state.translation);
+    return;
+  }
+  closeMenu();
+  state.lit = null;
+  const words = [split("source", mirror, source.value, source.lang), split("target", output, state.translation, to.value)];
+  mirror.append("\u200b");
+  byId("copy").disabled = false;
+  const owners = words.map((side) => { /* the word at each offset */
+    const owner = [];
+    for (const word of side) for (let at = word.begin; at < word.end; at++) owner[at] = word;
+    return owner;
+  });
+  const within = (owner, begin, end) => new Set(owner.slice(begin, end).filter(Boolean));
+  for (const sentence of state.sentences) {
+    for (const [a, b, c, d] of sentence.words) {
+      for (const one of within(owners[0], a, b)) {
+        for (const other of within(owners[1], c, d)) {
+          one.links.add(other);
+          other.links.add(one);
+        }
+      }
+    }
+  }
+  if (words[1].length) rove(words[1][0]);
+}
+
+function highlight(word = null) {
+  if (word === state.lit) return;
+  state.lit = word;
+  for (const one of document.querySelectorAll(".word.linked, .word.chosen")) one.className = "word";
+  if (!word) return;
+  word.element.classList.add("chosen");
+  for (const other of word.links) other.element.classList.add("linked");
+}
+
+/* One word of the translation is in the tab order, and only that word is a button, so that screen readers read the
+   translation as text. */
+function rove(word) {
+  const old = output.querySelector("[tabindex]");
+  for (const name of ["tabindex", "role", "aria-haspopup", "aria-describedby"]) old?.removeAttribute(name);
+  const attributes = { tabindex: 0, role: "button", "aria-haspopup": "listbox", "aria-describedby": "word-hint" };
+  for (const [name, value] of Object.entries(attributes)) word.element.setAttribute(name, value);
+}
+function focusWord(word) {
+  rove(word);
+  word.element.focus();
+}
+
+output.addEventListener("mouseover", (event) => { if (byId("menu").hidden) highlight(event.target.word); });
+output.addEventListener("mouseleave", () => { if (byId("menu").hidden) highlight(document.activeElement.word); });
+output.addEventListener("focusin", (event) => highlight(event.target.word));
+output.addEventListener("focusout", () => { if (byId("menu").hidden) highlight(null); });
+output.addEventListener("click", (event) => {
+  if (event.target.word && getSelection().isCollapsed) openMenu(event.target.word);
+});
+output.addEventListener("keydown", (event) => {
+  const words = state.words.target, index = words.indexOf(event.target.word);
+  if (index < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
+  const forward = getComputedStyle(output).direction === "rtl" ? -1 : 1;
+  const next = { ArrowRight: index + forward, ArrowLeft: index - forward, ArrowDown: index + 1, ArrowUp: index - 1,
+    Home: 0, End: words.length - 1 }[event.key];
+  if (event.key === "Enter" || event.key === " ") openMenu(words[index]);
+  else if (event.key === "Escape") source.focus();
+  else if (next !== undefined) focusWord(words[Math.max(0, Math.min(words.length - 1, next))]);
+  else return;
+  event.preventDefault();
+});
+
+/* The source text field is above the mirror, so the word below the pointer is found by its boxes. */
+source.addEventListener("mousemove", ({ clientX: x, clientY: y }) => {
+  if (byId("menu").hidden) highlight(state.words.source.find((word) => [...word.element.getClientRects()].some((box) =>
+    x >= box.left && x <= box.right && y >= box.top && y <= box.bottom)));
+});
+source.addEventListener("mouseleave", () => { if (byId("menu").hidden) highlight(null); });
+document.addEventListener("selectionchange", () => {
+  if (document.activeElement !== source) return;
+  const at = source.selectionStart;
+  highlight(source.selectionEnd === at ? state.words.source.find((word) => word.begin <= at && at <= word.end) : null);
+});
+source.addEventListener("blur", () => { if (byId("menu").hidden) highlight(null); });
+
+/* --- Alternatives --- */
+
+const menu = byId("menu"), options = byId("options");
+let menuWord = null, menuRequest = null;
+
+function closeMenu(back = false) {
+  if (menu.hidden) return;
+  menuRequest?.abort();
+  menu.hidden = true;
+  menuWord.element.removeAttribute("aria-expanded");
+  highlight(null);
+  if (back) menuWord.element.focus();
+}
+
+/* Places the menu below the word, inside the pane. */
+function placeMenu() {
+  const pane = byId("target").getBoundingClientRect(), box = menuWord.element.getClientRects()[0];
+  menu.style.left = `${Math.max(8, Math.min(box.left - pane.left - 8, pane.width - menu.offsetWidth - 8))}px`;
+  menu.style.top = `${box.bottom - pane.top + 6}px`;
+  menu.scrollIntoView({ block: "nearest" });
+}
+
+async function openMenu(word) {
+  const sentence = state.sentences.find((one) => one.target[0] <= word.begin && word.end <= one.target[1]);
+  if (!sentence) return;
+  closeMenu();
+  rove(word);
+  menuWord = word;
+  menuRequest = new AbortController();
+  const { signal } = menuRequest;
+  highlight(word);
+  word.element.setAttribute("aria-expanded", "true");
+  options.replaceChildren();
+  options.removeAttribute("aria-activedescendant");
+  options.setAttribute("aria-label", `Alternatives to ${word.element.textContent}`);
+  options.lang = to.value;
+  byId("menu-note").textContent = "Looking for alternatives …";
+  menu.hidden = false;
+  options.focus({ preventScroll: true });
+  placeMenu();
+  const prefix = state.translation.slice(sentence.target[0], word.begin);
+  const old = state.translation.slice(...sentence.target);
+  try {
+    const found = await translate(source.value.slice(...sentence.source),
+      { source: sourceCode() ?? "auto", prefix: prefix.trimEnd(), alternatives: 5, beam: 1 }, signal);
+    if (signal.aborted) return;
+    const texts = [...new Set([found.translatedText, ...found.alternatives ?? []])].filter((text) => text.trim() !== old.trim());
+    byId("menu-note").textContent = texts.length ? "" : "The server found no alternatives.";
+    texts.forEach((text, index) => {
+      /* The prefix is not repeated, except the beginning of a word that the alternative continues. */
+      const begin = text.startsWith(prefix) ? prefix.length : text.lastIndexOf(" ", prefix.trimEnd().length - 1) + 1;
+      const [first = "", rest = ""] = text.slice(begin).match(/^\s*(\S+)([^]*)/)?.slice(1) ?? [];
+      const option = make("li", { role: "option", id: `option-${index}` }, make("b", {}, first || "(end of the sentence)"), rest);
+      option.addEventListener("click", () => choose(sentence, text, word.begin));
+      options.append(option);
+    });
+    if (texts.length) select(0);
+  } catch (error) {
+    if (signal.aborted) return;
+    byId("menu-note").textContent = error.message;
+  }
+  placeMenu();
+}
+
+function select(index) {
+  [...options.children].forEach((option, at) => option.setAttribute("aria-selected", at === index));
+  options.setAttribute("aria-activedescendant", `option-${index}`);
+}
+options.addEventListener("keydown", (event) => {
+  const last = options.children.length - 1;
+  const now = [...options.children].findIndex((option) => option.getAttribute("aria-selected") === "true");
+  const next = { ArrowDown: now === last ? 0 : now + 1, ArrowUp: now <= 0 ? last : now - 1, Home: 0, End: last }[event.key];
+  if (event.key === "Escape") closeMenu(true);
+  else if (event.ctrlKey || event.altKey || event.metaKey) return;
+  else if ((event.key === "Enter" || event.key === " ") && now >= 0) options.children[now].click();
+  else if (next !== undefined && last >= 0) select(next);
+  else return;
+  event.preventDefault();
+});
+menu.addEventListener("focusout", (event) => { if (!menu.contains(event.relatedTarget)) closeMenu(); });
+
+/* Replaces a sentence of the translation, then requests the alignment of its new text. */
+async function choose(sentence, text, begin) {
+  const { sentences } = state;
+  const added = text.length - (sentence.target[1] - sentence.target[0]);
+  state.translation = state.translation.slice(0, sentence.target[0]) + text + state.translation.slice(sentence.target[1]);
+  for (const one of sentences.slice(sentences.indexOf(sentence) + 1)) {
+    one.target = one.target.map((at) => at + added);
+    one.words = one.words.map(([a, b, c, d]) => [a, b, c + added, d + added]);
+  }
+  sentence.target[1] += added;
+  sentence.words = [];
+  const show = () => {
+    interactive();
+    const word = state.words.target.findLast((one) => one.begin <= begin) ?? state.words.target[0];
+    if (word) focusWord(word);
+  };
+  show();
+  speak(text, to.value);
+  remember();
+  const own = state.running = new AbortController();
+  try {
+    const original = source.value.slice(...sentence.source);
+    const found = await translate(original, { source: sourceCode() ?? "auto", prefix: text, alignment: true, beam: 1 }, own.signal);
+    if (own.signal.aborted || state.sentences !== sentences || !found.translatedText.startsWith(text)) return;
+    const at = [original, found.translatedText].map(offsets), [s, t] = [sentence.source[0], sentence.target[0]];
+    sentence.words = (found.alignment ?? []).flatMap((one) => one.words).map(([a, b, c, d]) =>
+      [s + at[0](a), s + at[0](b), t + at[1](c), t + Math.min(at[1](d), text.length)]);
+    if (menu.hidden && output.contains(document.activeElement)) {
+      begin = document.activeElement.word.begin;
+      show();
+    } else if (menu.hidden) interactive();
+  } catch (error) {
+    if (!own.signal.aborted) showError(error, () => { showError(null); choose(sentence, text, begin); });
+  }
+}
+
+/* --- History --- */
+
+let entries = store.get("history", []);
+
+/* Adds the current translation. It replaces the newest entry if the user only continued that text. */
+function remember() {
+  if (!byId("keep").checked) return;
+  const entry = { text: source.value, translation: state.translation, from: from.value, detected: state.detected,
+    to: to.value, time: Date.now() };
+  const last = entries[0];
+  const continued = last && last.to === entry.to && (entry.text.startsWith(last.text) || last.text.startsWith(entry.text));
+  entries = [entry, ...entries.slice(continued ? 1 : 0).filter((one) => one.text !== entry.text || one.to !== entry.to)]
+    .slice(0, HISTORY);
+  saveHistory();
+}
+
+function saveHistory() {
+  while (!store.set("history", entries) && store.works && entries.length > 1) entries.length >>= 1; /* The storage is full. */
+  byId("history-count").textContent = entries.length ? `(${entries.length})` : "";
+  byId("forget").hidden = !entries.length;
+  byId("history-note").textContent = !store.works ?
+    "This browser does not store data for this page. The history ends when the page is closed." : !byId("keep").checked ?
+      "The history is off." : `The last ${HISTORY} translations are stored only in this browser. ` +
+      "Turning the history off deletes them.";
+  byId("entries").replaceChildren(...entries.map((one) => {
+    const codes = one.from === "auto" ? one.detected : one.from;
+    const entry = make("button", { class: "entry", type: "button" },
+      make("span", { class: "muted" }, `${languageName(codes ?? "auto")} → ${languageName(one.to)}`),
+      make("span", { lang: codes ?? "" }, one.text.slice(0, 200)),
+      make("span", { lang: one.to, class: "muted" }, one.translation.slice(0, 200)));
+    const remove = make("button", { class: "icon", type: "button", "aria-label": `Delete ${one.text.slice(0, 60)}`,
+      title: "Delete" }, icon("clear"));
+    entry.addEventListener("click", () => restore(one));
+    remove.addEventListener("click", () => {
+      entries = entries.filter((other) => other !== one);
+      saveHistory();
+      (byId("entries").querySelector(".icon") ?? byId("keep")).focus();
+    });
+    return make("li", {}, entry, remove);
+  }));
+}
+
+function icon(name) {
+  const svg = byId("clear").firstElementChild.cloneNode(true);
+  svg.firstElementChild.setAttribute("href", `#icon-${name}`);
+  return svg;
+}
+
+function restore(entry) {
+  chooseLanguages(entry.from, entry.to);
+  source.value = entry.text;
+  output.textContent = entry.translation;
+  state.pair = from.value + to.value;
+  showDetected(entry.detected && { language: entry.detected });
+  change({ now: true, keep: true });
+  source.focus();
+  scrollTo(0, 0);
+}
+
+byId("keep").addEventListener("change", () => {
+  store.set("keep", byId("keep").checked);
+  if (!byId("keep").checked) entries = [];
+  saveHistory();
+});
+byId("forget").addEventListener("click", () => {
+  entries = [];
+  saveHistory();
+  byId("keep").focus();
+});
+
+/* --- Languages --- */
+
+/* Selects two languages, if the server has them, and disables the targets that the source does not have. */
+function chooseLanguages(source, target) {
+  const has = (select, code) => [...select.options].some((one) => one.value === code && !one.disabled);
+  if (has(from, source)) from.value = source;
+  const targets = state.languages.find((one) => one.code === from.value)?.targets;
+  for (const one of to.options) one.disabled = Boolean(targets) && (!targets.includes(one.value) || one.value === from.value);
+  if (has(to, target)) to.value = target;
+  if (!has(to, to.value)) to.value = [...to.options].find((one) => !one.disabled)?.value ?? to.value;
+  if (from.value !== "auto") state.detected = null;
+  showDetected(null);
+  store.set("languages", [from.value, to.value]);
+}
+
+function swap() {
+  const [old, target] = [sourceCode() ?? state.settings.language?.source?.code, to.value];
+  if (state.translation) source.value = state.translation;
+  chooseLanguages(target, old);
+  change({ now: true });
+}
+
+for (const select of [from, to]) {
+  select.addEventListener("change", () => {
+    chooseLanguages(from.value, to.value);
+    change({ now: true });
+  });
+}
+byId("swap").addEventListener("click", swap);
+
+/* --- Files --- */
+
+const fileName = (url) => decodeURIComponent(url.pathname.split("/").pop());
+
+async function translateFile(file) {
+  const said = make("span", { role: "status" }), end = make("button", { class: "icon", type: "button",
+    "aria-label": `Remove ${file.name}`, title: "Remove" }, icon("clear"));
+  const row = make("li", {}, make("b", {}, file.name), said, end);
+  const controller = new AbortController();
+  end.addEventListener("click", () => {
+    controller.abort();
+    row.remove();
+    byId("files").hidden = !byId("files").children.length;
+    byId("file-open").focus();
+  });
+  byId("files").append(row);
+  byId("files").hidden = false;
+  const attempt = async () => {
+    row.className = "";
+    said.textContent = "Translating …";
+    try {
+      const formats = state.settings.supportedFilesFormat ?? [];
+      if (!formats.some((ending) => file.name.toLowerCase().endsWith(ending)))
+        throw new Error(`The server does not translate files of this type. Choose a file with ${formats.join(", ")}.`);
+      const form = new FormData();
+      form.append("file", file);
+      form.append("source", from.value);
+      form.append("target", to.value);
+      if (byId("key").value) form.append("api_key", byId("key").value);
+      const response = await call("translate_file", { method: "POST", body: form, signal: controller.signal });
+      /* Only the path is used: behind a proxy, the server may have another name. */
+      const { pathname } = new URL((await response.json()).translatedFileUrl, location.href);
+      said.replaceChildren(make("a", { href: pathname, download: fileName({ pathname }) }, "Download the translation"));
+    } catch (error) {
+      if (controller.signal.aborted) return;
+      row.className = "failed";
+      const again = make("button", { class: "plain", type: "button" }, "Retry");
+      again.addEventListener("click", attempt);
+      said.replaceChildren(error.message, " ", again);
+    }
+  };
+  await attempt();
+}
+
+byId("file-open").addEventListener("click", () => byId("file").click());
+byId("file").addEventListener("change", () => {
+  for (const file of byId("file").files) translateFile(file);
+  byId("file").value = "";
+});
+const hasFiles = (event) => state.settings.filesTranslation && event.dataTransfer?.types.includes("Files");
+for (const kind of ["dragover", "dragleave", "drop"]) {
+  addEventListener(kind, (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    document.body.classList.toggle("dropping", kind === "dragover" || (kind === "dragleave" && event.relatedTarget !== null));
+    if (kind === "drop") for (const file of event.dataTransfer.files) translateFile(file);
+  });
+}
+
+/* --- Controls --- */
+
+async function copy() {
+  if (byId("copy").disabled) return;
+  const label = byId("copy").lastElementChild;
+  try {
+    await navigator.clipboard.writeText(state.translation);
+  } catch { /* Without a secure context, browsers have no clipboard object. */
+    getSelection().selectAllChildren(output);
+    document.execCommand("copy");
+    getSelection().removeAllRanges();
+  }
+  label.textContent = "Copied";
+  speak("Copied");
+  setTimeout(() => { label.textContent = "Copy"; }, 1500);
+}
+
+function setTheme() {
+  const dark = document.documentElement.dataset.theme ?? (systemDark.matches ? "dark" : "light");
+  byId("theme").textContent = dark === "dark" ? "Light" : "Dark";
+  return dark;
+}
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+const savedTheme = store.get("theme", null);
+if (savedTheme) document.documentElement.dataset.theme = savedTheme;
+setTheme();
+systemDark.addEventListener("change", setTheme);
+byId("theme").addEventListener("click", () => {
+  store.set("theme", document.documentElement.dataset.theme = setTheme() === "dark" ? "light" : "dark");
+  setTheme();
+});
+
+source.addEventListener("input", () => change());
+byId("clear").addEventListener("click", () => {
+  source.value = "";
+  state.detected = null;
+  showDetected(null);
+  change();
+  source.focus();
+});
+byId("copy").addEventListener("click", copy);
+byId("key-field").addEventListener("submit", (event) => event.preventDefault());
+byId("key").addEventListener("change", () => {
+  store.set("key", byId("key").value);
+  change({ now: true });
+});
+byId("help-open").addEventListener("click", () => byId("help").showModal());
+byId("help-close").addEventListener("click", () => byId("help").close());
+addEventListener("keydown", (event) => {
+  const command = event.ctrlKey || event.metaKey;
+  if (byId("help").open) return;
+  if (event.key === "Enter" && command && event.shiftKey) copy();
+  else if (event.key === "Enter" && command) change({ now: true });
+  else if (event.key === "Enter" && event.altKey) swap();
+  else if (event.key === "/" && command) byId("help").showModal();
+  else return;
+  event.preventDefault();
+});
+addEventListener("online", () => { if (!byId("error").hidden) byId("error").lastElementChild.click(); });
+
+async function start() {
+  showError(null);
+  try {
+    const [settings, languages] = await Promise.all(["frontend/settings", "languages"].map((path) =>
+      call(path).then((response) => response.json())));
+    Object.assign(state, { settings, languages, ready: true });
+  } catch (error) {
+    showError(error, start);
+    return;
+  }
+  const { settings, languages } = state;
+  from.replaceChildren(from.options[0], ...languages.map((one) => make("option", { value: one.code }, one.name)));
+  const targets = languages.filter((one) => languages.some((other) => other.targets.includes(one.code)));
+  to.replaceChildren(...targets.map((one) => make("option", { value: one.code }, one.name)));
+  chooseLanguages(settings.language?.source?.code, settings.language?.target?.code);
+  chooseLanguages(...store.get("languages", []));
+  byId("key-field").hidden = !settings.keyRequired;
+  byId("file-open").hidden = byId("file").hidden = !settings.filesTranslation;
+  byId("file").accept = (settings.supportedFilesFormat ?? []).join(",");
+  saveHistory();
+  change();
+}
+
+byId("key").value = store.get("key", "");
+byId("keep").checked = store.get("keep", true);
+if (!matchMedia("(pointer: coarse)").matches) source.focus(); /* On a phone, the focus would open the keyboard. */
+saveHistory();
+start();
