@@ -199,6 +199,7 @@ async function run(signal, now, keep) {
     await wait(PAUSE - (performance.now() - state.changed), signal);
   } else if (!keep) showStatus("Translating …");
   const result = await translate(text, { alignment: true, stream: true }, signal, now && !keep ? show : null, showProgress);
+  state.running = null;
   endRequests();
   if (keep && result.translatedText !== old) return; /* The user had chosen alternatives. */
   state.translation = result.translatedText;

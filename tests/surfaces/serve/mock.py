@@ -193,7 +193,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 start = len(done)
                 for index, word in enumerate(translated):
                     done += word + (" " if index < len(translated) - 1 else "")
-                    time.sleep(self.server.delay * body.get("beam", 2))
+                    time.sleep(self.server.delay)
                     if streamed:
                         self.event("partial", {"index": 0, "translatedText": done})
                 alignment.append({"source": [begin, end], "target": [start, len(done)],
