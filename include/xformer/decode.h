@@ -28,6 +28,12 @@
  * so a phrase is banned for every sequence of tokens that spells it. A phrase that begins with a letter or digit is
  * banned only where a word begins; the word may be longer than the phrase. The comparison is case-sensitive.
  *
+ * "decode.alignment": each token of a hypothesis is aligned to the source token with the largest encoder-decoder
+ * attention weight when the token is predicted. The weights are the mean over the heads of the next-to-last decoder
+ * layer of the first model (Garg et al. 2019, s. 4.1). The end symbol and language tokens of the source are excluded.
+ * Of equal weights, that of the lower index counts. After the search of a sentence, the model runs once more on the
+ * source and each hypothesis. This pass is completed even if the deadline has passed.
+ *
  * On a GPU, beam search and greedy search run on the device. Other searches run on the CPU, which receives
  * log-probabilities from the GPU in each step: those with sampling, alternatives, a repetition penalty, or a draft, and
  * all searches of an ensemble. With a constraint, "decode.no_repeat_ngram", or "decode.banned_phrases", the GPU waits
@@ -239,11 +245,22 @@ typedef struct xf_sentence_info {
     const char *message;
     /** Number of hypotheses, at most "decode.n_best"; 0 if status is not XF_OK. */
     size_t hypothesis_count;
+    /**
+     * [source_token_count] where each token of the source ends in the caller's text, in bytes. Token i covers the text
+     * from the end of token i - 1, or from 0, to its own end. The end symbol and language tokens cover no text. The
+     * offsets are at the ends of characters and never decrease. Where the tokenizer changes the text, for example by
+     * Unicode normalization, they are approximate. White space at the beginning of the text belongs to the first token;
+     * that at the end belongs to no token. NULL unless "decode.alignment" is true, the source is a text, and it has
+     * tokens.
+     */
+    const size_t *source_ends;
+    /** Number of source_ends; 0 if it is NULL. */
+    size_t source_token_count;
 } xf_sentence_info;
 
 /** @brief An xf_sentence_info with its struct_size. @since 0.1 */
 #define XF_SENTENCE_INFO_INIT \
-    { sizeof(xf_sentence_info), 0, 0, NULL, 0 }
+    { sizeof(xf_sentence_info), 0, 0, NULL, 0, NULL, 0 }
 
 /**
  * @brief Returns the status of one sentence.
@@ -275,6 +292,17 @@ typedef struct xf_hypothesis {
      * that of the end symbol.
      */
     const float *token_log_probabilities;
+    /**
+     * [id_count] index of the source token to which each id is aligned; -1 if the source has only special tokens. NULL
+     * unless "decode.alignment" is true, and if id_count is 0.
+     */
+    const int32_t *alignment;
+    /**
+     * [id_count] size in bytes of the text of the first i + 1 ids, up to the last complete character. The values never
+     * decrease, and the last one is text_length. If the tokenizer changes decoded text by rules (SentencePiece's
+     * denormalizer_spec), they are approximate. NULL if alignment or text is NULL.
+     */
+    const size_t *text_ends;
     /** Sum of token_log_probabilities. */
     double log_probability;
     /** log_probability divided by the length penalty. Hypotheses are sorted by score, best first. */
@@ -287,7 +315,7 @@ typedef struct xf_hypothesis {
 
 /** @brief An xf_hypothesis with its struct_size. @since 0.1 */
 #define XF_HYPOTHESIS_INIT \
-    { sizeof(xf_hypothesis), NULL, 0, NULL, 0, NULL, 0, 0, 0, 0 }
+    { sizeof(xf_hypothesis), NULL, 0, NULL, 0, NULL, NULL, NULL, 0, 0, 0, 0 }
 
 /**
  * @brief Returns one hypothesis.

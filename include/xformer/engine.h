@@ -17,6 +17,10 @@
  * encoded between two steps. If memory is exhausted ("context.memory_budget"), the engine restarts the active requests
  * later, fewer at a time.
  *
+ * Alignment. With "decode.alignment", the engine aligns the hypotheses of a request when its search ends, between two
+ * steps. All requests that end in the same step are aligned together. The next step waits for this pass, which computes
+ * as many tokens as the sources and hypotheses of these requests have. Partial events have no alignment.
+ *
  * Threads. An engine computes on a separate thread and on the worker threads of the context; with an executor
  * (xf_host::parallel), it submits its jobs from its own thread. Constraints and the log function are called on the
  * engine's thread. With the option "engine.thread" set to false, the engine has no thread and computes in
@@ -261,6 +265,11 @@ typedef struct xf_engine_info {
     int64_t failed;
     /** Steps of the search. */
     int64_t steps;
+    /**
+     * Hypotheses of the active requests, summed over all steps; rows / steps is the mean batch size. In each of its
+     * steps, a request counts with "decode.beam" hypotheses, or "decode.n_best" with sampling or alternatives.
+     */
+    int64_t rows;
     /** Steps that ran the encoder. */
     int64_t encoder_passes;
     /** Requests that began again because memory was exhausted. */
@@ -281,7 +290,7 @@ typedef struct xf_engine_info {
 
 /** @brief An xf_engine_info with its struct_size. @since 0.1 */
 #define XF_ENGINE_INFO_INIT \
-    { sizeof(xf_engine_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(xf_engine_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * @brief Reports the state of an engine.

@@ -96,6 +96,11 @@ xf_hypotheses *make_hypotheses(std::vector<SentenceOutcome> outcomes, bool has_t
     return handle.release();
 }
 
+template <class T>
+const T *data_of(const std::vector<T> &values) {
+    return values.empty() ? nullptr : values.data();
+}
+
 const SentenceOutcome &outcome_of(const xf_hypotheses &hypotheses, size_t sentence) {
     XF_CHECK(sentence < hypotheses.outcomes.size(), XF_ERROR_OUT_OF_RANGE,
              "the sentence index is %zu, but there are %zu sentences", sentence, hypotheses.outcomes.size());
@@ -171,7 +176,9 @@ xf_status xf_hypotheses_get_sentence(const xf_hypotheses *hypotheses, size_t sen
         const auto use = shared(hypotheses, "hypotheses");
         check_struct(info, "info");
         const SentenceOutcome &outcome = outcome_of(*hypotheses, sentence);
-        put_struct(info, xf_sentence_info{0, outcome.status, 0, outcome.message.c_str(), outcome.hypotheses.size()});
+        const auto &ends = outcome.source_ends;
+        put_struct(info, xf_sentence_info{0, outcome.status, 0, outcome.message.c_str(), outcome.hypotheses.size(),
+                                          data_of(ends), ends.size()});
     });
 }
 
@@ -186,10 +193,10 @@ xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, si
                  "the hypothesis index is %zu, but sentence %zu has %zu hypotheses", index, sentence,
                  outcome.hypotheses.size());
         const Hypothesis &h = outcome.hypotheses[index];
-        put_struct(
-            hypothesis,
-            xf_hypothesis{0, h.ids.data(), h.ids.size(), hypotheses->has_text ? h.text.c_str() : nullptr, h.text.size(),
-                          h.token_log_probabilities.data(), h.log_probability, h.score, h.finished, h.complete});
+        put_struct(hypothesis,
+                   xf_hypothesis{0, h.ids.data(), h.ids.size(), hypotheses->has_text ? h.text.c_str() : nullptr,
+                                 h.text.size(), h.token_log_probabilities.data(), data_of(h.alignment),
+                                 data_of(h.text_ends), h.log_probability, h.score, h.finished, h.complete});
     });
 }
 

@@ -135,7 +135,7 @@ xf_status xf_engine_get_info(const xf_engine *engine, xf_engine_info *info, xf_e
         check_struct(info, "info");
         const EngineStats s = use->engine->stats();
         put_struct(info, xf_engine_info{0, s.waiting, s.active, s.events, s.submitted, s.completed, s.cancelled,
-                                        s.failed, s.steps, s.encoder_passes, s.restarts, s.model_hash,
+                                        s.failed, s.steps, s.rows, s.encoder_passes, s.restarts, s.model_hash,
                                         static_cast<int32_t>(s.models), use->engine->descriptor()});
     });
 }

@@ -230,6 +230,9 @@ constexpr Option kOptions[] = {
     {"decode.alternatives", kBool, "false", 0, 1, nullptr,
      "true: each of the decode.n_best best tokens after the prefix begins one hypothesis, which greedy search "
      "completes. Requires decode.beam 1."},
+    {"decode.alignment", kBool, "false", 0, 1, nullptr,
+     "true: hypotheses report the source token to which each of their tokens is aligned (xf_hypothesis::alignment). "
+     "Requires one more pass of the model for each hypothesis."},
 
     {"engine.thread", kBool, "true", 0, 1, nullptr,
      "true: an engine computes on a separate thread. false: it computes in xf_engine_step()."},

@@ -48,6 +48,9 @@ struct Hypothesis {
     bool complete = true;                          // the search ran to its end
     std::vector<float> token_log_probabilities{};  // of ids, followed by that of the end symbol if finished
     std::string text{};                            // of ids, if there is a tokenizer
+    // If they were requested: the source token of each id, -1: none; and the size of the text of the first ids.
+    std::vector<int32_t> alignment{};
+    std::vector<size_t> text_ends{};
 };
 
 class BeamSearch {

@@ -64,6 +64,7 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
                   options.f64("decode.min_p"), static_cast<uint64_t>(options.i64("decode.seed"))};
     c.repetition_penalty = options.f64("decode.repetition_penalty");
     c.no_repeat_ngram = options.i64("decode.no_repeat_ngram");
+    c.alignment = options.boolean("decode.alignment");
     if (const std::string &phrases = options.str("decode.banned_phrases"); !phrases.empty()) {
         XF_CHECK(tokenizer != nullptr, XF_ERROR_STATE,
                  "decode.banned_phrases is set, but the model has no tokenizer; use a constraint");
@@ -149,6 +150,20 @@ Hypothesis Decoder::common_prefix(const SentenceOutcome *outcome) {
 void Decoder::clear() {
     if (device_ != nullptr) device_->clear();
     host_.clear();
+    unaligned_.clear();
+}
+
+void Decoder::align_ended(const Call &call) {
+    alignment_tasks_.clear();
+    for (const DecodeTask &task : unaligned_)
+        for (Hypothesis &h : task.outcome->hypotheses)
+            if (!h.ids.empty()) alignment_tasks_.push_back({task.source, task.config->beam.start_token, &h});
+    align(&first(), alignment_tasks_, call);
+    std::erase_if(unaligned_, [](const DecodeTask &task) {
+        if (task.outcome->hypotheses.empty() && task.outcome->status == XF_OK) return false;
+        task.outcome->needs_alignment = false;
+        return true;
+    });
 }
 
 // Sorts order_ by descending length; sentences of equal length remain in the order of the batch.
@@ -240,6 +255,7 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
         begin(next, call);
         step(call);
         if (call.expired()) stop(nullptr);
+        align_ended(call);
     }
     call.progress("translate", batch.sentences, batch.sentences);
     if (const Context &context = model().context(); speculation_ != nullptr && context.logs(XF_LOG_DEBUG))
@@ -261,6 +277,12 @@ int64_t Decoder::room(std::span<const DecodeTask> waiting) const {
 }
 
 void Decoder::begin(std::span<const DecodeTask> tasks, const Call &call) {
+    for (const DecodeTask &task : tasks) {
+        if (!task.config->alignment) continue;
+        task.outcome->hypotheses.clear();  // a sentence that begins again may have some
+        task.outcome->needs_alignment = true;
+        unaligned_.push_back(task);
+    }
     if (device_ == nullptr) return begin_together(tasks, call);
     device_tasks_.clear();
     host_tasks_.clear();

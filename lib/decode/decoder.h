@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/batcher.h"
+#include "decode/alignment.h"
 #include "decode/attention_weights.h"
 #include "decode/banned_phrases.h"
 #include "decode/decode_models.h"
@@ -28,7 +29,8 @@ struct DecodeConfig {
     LanguageTokens languages;
     SamplingOptions sampling;
     double repetition_penalty;
-    int64_t no_repeat_ngram;                      // 0: no limit
+    int64_t no_repeat_ngram;  // 0: no limit
+    bool alignment;
     std::shared_ptr<const BannedPhrases> banned;  // null: none
 
     // tokenizer: null if the model has none. Throws XF_ERROR_STATE if the options require a tokenizer and it is null.
@@ -108,6 +110,9 @@ public:
     void step(const Call &call);
     // Ends the search of the sentence with this outcome, or of all if it is null, with the best hypotheses so far.
     void stop(const SentenceOutcome *outcome);
+    // Writes the alignments of the hypotheses of sentences whose search has ended, if their options request it. Must
+    // follow step() and stop(), also before the memory of the tasks is reused.
+    void align_ended(const Call &call);
     // The tokens with which every possible result of the active sentence with this outcome begins.
     Hypothesis common_prefix(const SentenceOutcome *outcome);
     // Ends the search of all sentences and discards their hypotheses. May be called after an error of another function.
@@ -160,6 +165,8 @@ private:
     // Of the current call; members so that their memory is reused.
     std::vector<int64_t> order_;
     std::vector<DecodeTask> tasks_, device_tasks_, host_tasks_;
+    std::vector<DecodeTask> unaligned_;  // begun, with DecodeConfig::alignment
+    std::vector<AlignmentTask> alignment_tasks_;
     std::vector<Num> memories_;
     Constraint constraint_;
     std::vector<int32_t> ids_;  // of the sources that begin

@@ -78,6 +78,10 @@ struct Engine::Request : EngineRequest {
     bool is_cancelled() const { return cancelled.load(std::memory_order_relaxed) || source->count() != cancellations; }
     bool expired() const { return deadline_ms > 0 && Clock::now() >= deadline; }
     int64_t rows() const { return config.beam.width(); }
+    TokenTemplates templates(const Served &served) const {
+        const ModelConfig &model = served.decoder.model().config();
+        return TokenTemplates(model.tokens, model.languages, config.languages);
+    }
     DecodeTask task() { return {0, &config, ids, prefix_ids, constrained ? &constrained : nullptr, &outcome}; }
     // Cannot fail if the message has at most 15 bytes.
     void fail_with(xf_status status, const char *message) {
@@ -193,14 +197,12 @@ void Engine::prepare(Request *request, const Served &served) {
         request->constrained = request->config.constrained(request->constraint);
         if (request->is_text) {
             XF_CHECK(served.tokenizer != nullptr, XF_ERROR_STATE, "the model has no tokenizer; submit ids");
-            const ModelConfig &model = served.decoder.model().config();
-            model.languages.check_set(request->config.languages);
-            const TokenTemplates templates(model.tokens, model.languages, request->config.languages);
+            served.decoder.model().config().languages.check_set(request->config.languages);
             EncodeScratch scratch;
             request->ids.clear();
             request->prefix_ids.clear();
-            encode_text(*served.tokenizer, templates.source, request->text, request->prefix, &request->ids,
-                        &request->prefix_ids, &scratch, &request->outcome);
+            encode_text(*served.tokenizer, request->templates(served).source, request->text, request->prefix,
+                        &request->ids, &request->prefix_ids, &scratch, &request->outcome);
         }
         if (!request->outcome.settled()) served.decoder.check(request->task());
     } catch (const Error &error) {
@@ -357,7 +359,10 @@ void Engine::advance(Served *served) {
         if (served == current_.back()) begin(served);
         served->decoder.step(Call());
     }) &&
-        guarded([&] { stop_ended(served); });
+        guarded([&] {
+            stop_ended(served);
+            served->decoder.align_ended(Call());
+        });
     for (Request *request : served->active) read_result(served, request);
 }
 
@@ -411,6 +416,9 @@ void Engine::read_result(Served *served, Request *request) {
             if (request->stream && !request->restart) read_certain(served, request);
         } else if (served->tokenizer != nullptr) {
             write_texts(*served->tokenizer, &request->outcome);
+            if (request->is_text && request->config.alignment)
+                write_source_ends(*served->tokenizer, request->templates(*served).source, request->text, request->ids,
+                                  &request->outcome);
         }
     } catch (const std::exception &) {
         // A partial event is optional: a later one also has its tokens.
@@ -438,6 +446,7 @@ void Engine::publish() {
     stats_.encoder_passes += starting_.empty() ? 0 : 1;
     stats_.active = 0;
     for (Served *served : current_) {
+        for (const Request *request : served->active) stats_.rows += request->rows();
         std::erase_if(served->active, [&](Request *request) {
             if (request->outcome.settled()) {
                 if (request->outcome.status == XF_OK && served->most < INT64_MAX) ++served->most;

@@ -54,7 +54,7 @@ struct EngineEvent {
 struct EngineStats {
     int64_t waiting = 0, active = 0, events = 0;  // events: requests with an event that has not been received
     int64_t submitted = 0, completed = 0, failed = 0, cancelled = 0;  // since the engine was created
-    int64_t steps = 0, encoder_passes = 0, restarts = 0;
+    int64_t steps = 0, rows = 0, encoder_passes = 0, restarts = 0;
     int64_t models = 0;  // the current one, and earlier ones that requests still use
     uint64_t model_hash = 0;
 };

@@ -3,9 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
+#include <vector>
 
+#include "core/half.h"
 #include "nn/transformer.h"
 
 namespace xf {
@@ -26,6 +29,18 @@ struct InferenceModel {
         packed.load(stream, model->config(), batch, order, PackedBatch::Sides::kSource, 0);
         network.prepare(packed, PassKind::kInference, false);
         return network.encode(pass(call), packed);
+    }
+    // Downloads values of the type of the model as fp32.
+    std::vector<float> read(Num from, int64_t count) {
+        std::vector<float> values(count);
+        if (model->dtype() == XF_FP32) {
+            stream.download(values.data(), from, values.size() * sizeof(float));
+            return values;
+        }
+        std::vector<uint16_t> halves(values.size());
+        stream.download(halves.data(), from, halves.size() * sizeof(uint16_t));
+        std::transform(halves.begin(), halves.end(), values.begin(), from_bf16);
+        return values;
     }
 
     const std::shared_ptr<const Model> model;

@@ -5,24 +5,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/half.h"
 #include "decode/decoder.h"
 
 namespace xf {
 namespace {
-
-// Downloads values of the type of the stream as fp32.
-std::vector<float> read_fp32(Stream &stream, uint32_t dtype, Num from, int64_t count) {
-    std::vector<float> values(count);
-    if (dtype == XF_FP32) {
-        stream.download(values.data(), from, values.size() * sizeof(float));
-        return values;
-    }
-    std::vector<uint16_t> halves(values.size());
-    stream.download(halves.data(), from, halves.size() * sizeof(uint16_t));
-    std::transform(halves.begin(), halves.end(), values.begin(), from_bf16);
-    return values;
-}
 
 // Restores the position of a batcher.
 class PositionGuard {
@@ -175,9 +161,7 @@ void Decoder::attention(const xf_batch &pair, int32_t kind, int64_t layer, float
     const Pass pass = member.pass(call);
     network.encode(pass, member.packed);
     network.decode(pass, member.packed);
-    const auto read = [&](Num from, int64_t rows, int64_t columns) {
-        return read_fp32(member.stream, model().dtype(), from, rows * columns);
-    };
+    const auto read = [&](Num from, int64_t rows, int64_t columns) { return member.read(from, rows * columns); };
     if (which == AttentionKind::kCross) {
         const AttentionActivations &acts = network.activations(Stack::kDecoder).layers[layer].cross;
         const std::vector<float> q = read(acts.qkv, shape.queries, c.q_columns());

@@ -46,8 +46,10 @@ struct SentenceOutcome {
     xf_status status = XF_OK;
     std::string message{};
     std::vector<Hypothesis> hypotheses{};
+    bool needs_alignment = false;       // Decoder::align_ended() has not written the alignments yet
+    std::vector<size_t> source_ends{};  // the end of each source token in the text, if requested
 
-    bool settled() const { return status != XF_OK || !hypotheses.empty(); }
+    bool settled() const { return status != XF_OK || (!hypotheses.empty() && !needs_alignment); }
 };
 
 // One sentence to decode.

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/utf8.h"
+#include "text/token_ends.h"
 
 namespace xf {
 namespace {
@@ -54,7 +55,23 @@ std::string_view trimmed(std::string_view text) {
 }
 
 void write_texts(const Tokenizer &tokenizer, SentenceOutcome *outcome) {
-    for (Hypothesis &h : outcome->hypotheses) h.text = tokenizer.decode(h.ids.data(), h.ids.size());
+    for (Hypothesis &h : outcome->hypotheses) {
+        h.text = tokenizer.decode(h.ids.data(), h.ids.size());
+        if (!h.alignment.empty()) h.text_ends = token_ends(tokenizer.target(), h.ids, h.text);
+    }
+}
+
+void write_source_ends(const Tokenizer &tokenizer, const TokenTemplate &source, std::string_view text,
+                       std::span<const int32_t> ids, SentenceOutcome *outcome) {
+    if (outcome->status != XF_OK || ids.empty()) return;
+    const size_t before = source.prefix >= 0 ? 1 : 0, after = source.suffix >= 0 ? 2 : 1;
+    const std::string_view inner = trimmed(text);
+    const size_t blanks = inner.data() - text.data();
+    std::vector<size_t> ends(before, 0);
+    for (const size_t end : token_ends(tokenizer.source(), ids.subspan(before, ids.size() - before - after), inner))
+        ends.push_back(end > 0 ? blanks + end : 0);
+    ends.resize(ids.size(), ends.back());
+    outcome->source_ends = std::move(ends);
 }
 
 void encode_text(const Tokenizer &tokenizer, const TokenTemplate &source, std::optional<std::string_view> text,
@@ -107,7 +124,12 @@ std::vector<SentenceOutcome> Translator::translate(const Texts &texts, const Tex
     request.prefix_ids = has_prefixes ? prefix_ids_.data() : nullptr;
     request.prefix_offsets = has_prefixes ? prefix_offsets_.data() : nullptr;
     outcomes = decoder_.decode(batch, request, config, call, std::move(outcomes));
-    for (SentenceOutcome &outcome : outcomes) write_texts(tokenizer_, &outcome);
+    for (size_t i = 0; i < texts.count; ++i) {
+        write_texts(tokenizer_, &outcomes[i]);
+        if (!config.alignment || outcomes[i].status != XF_OK) continue;
+        write_source_ends(tokenizer_, source, *texts.get(i),
+                          std::span(ids_.data() + offsets_[i], ids_.data() + offsets_[i + 1]), &outcomes[i]);
+    }
     return outcomes;
 }
 

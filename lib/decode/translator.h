@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -66,7 +67,11 @@ void encode_text(const Tokenizer &tokenizer, const TokenTemplate &source, std::o
                  std::optional<std::string_view> prefix, std::vector<int32_t> *ids, std::vector<int32_t> *prefix_ids,
                  EncodeScratch *scratch, SentenceOutcome *outcome);
 
-// Detokenizes all hypotheses.
+// Detokenizes all hypotheses. Those with an alignment also receive text_ends.
 void write_texts(const Tokenizer &tokenizer, SentenceOutcome *outcome);
+
+// Writes the end of each source token in a text whose ids were made by encode_text().
+void write_source_ends(const Tokenizer &tokenizer, const TokenTemplate &source, std::string_view text,
+                       std::span<const int32_t> ids, SentenceOutcome *outcome);
 
 }  // namespace xf

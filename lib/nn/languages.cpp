@@ -58,9 +58,8 @@ Languages::Languages(const Options &options, int64_t V, int64_t source_V) {
              options.text(in_target ? "model.target_language" : "model.source_language").c_str());
 }
 
-bool Languages::replaces_start(int32_t token) const {
-    return target_ == Target::kStart &&
-           std::any_of(list_.begin(), list_.end(), [&](const Language &one) { return one.token == token; });
+bool Languages::contains(int32_t token) const {
+    return std::any_of(list_.begin(), list_.end(), [&](const Language &one) { return one.token == token; });
 }
 
 LanguageTokens Languages::tokens(const Options &options) const {

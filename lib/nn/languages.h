@@ -36,8 +36,10 @@ public:
 
     bool operator==(const Languages &) const = default;
 
+    // Returns whether a token names a language.
+    bool contains(int32_t token) const;
     // Returns whether the decoder receives this last token of a target instead of the start symbol.
-    bool replaces_start(int32_t token) const;
+    bool replaces_start(int32_t token) const { return target_ == Target::kStart && contains(token); }
 
     // The tokens before the ids of a source and after its end symbol, the first token of a target, and the token that
     // replaces the start symbol; -1: none.

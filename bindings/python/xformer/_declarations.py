@@ -420,6 +420,8 @@ class xf_sentence_info(Sized):
         ("reserved", c_int32),
         ("message", c_char_p),
         ("hypothesis_count", c_size_t),
+        ("source_ends", POINTER(c_size_t)),
+        ("source_token_count", c_size_t),
     ]
 
 
@@ -431,6 +433,8 @@ class xf_hypothesis(Sized):
         ("text", c_void_p),
         ("text_length", c_size_t),
         ("token_log_probabilities", POINTER(c_float)),
+        ("alignment", POINTER(c_int32)),
+        ("text_ends", POINTER(c_size_t)),
         ("log_probability", c_double),
         ("score", c_double),
         ("finished", c_int32),
@@ -492,6 +496,7 @@ class xf_engine_info(Sized):
         ("cancelled", c_int64),
         ("failed", c_int64),
         ("steps", c_int64),
+        ("rows", c_int64),
         ("encoder_passes", c_int64),
         ("restarts", c_int64),
         ("model_hash", c_uint64),

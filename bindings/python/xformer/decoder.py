@@ -29,6 +29,9 @@ class Hypothesis(NamedTuple):
 
     ``token_log_probabilities`` has one entry per id, and one for the end symbol if ``finished``. A hypothesis that is
     not finished was cut off by a limit. ``complete`` is False if the deadline ended the search.
+
+    With "decode.alignment", ``alignment`` has the index of the source token of each id (-1: none), and ``text_ends``
+    the size of the text of the ids up to this one, in bytes of UTF-8. Otherwise both are empty.
     """
 
     text: Optional[str]
@@ -38,13 +41,20 @@ class Hypothesis(NamedTuple):
     score: float
     finished: bool
     complete: bool
+    alignment: Tuple[int, ...]
+    text_ends: Tuple[int, ...]
 
 
 class Hypotheses(List[Hypothesis]):
     """The hypotheses of one sentence, best first. If the sentence failed, there are none, ``error`` is the reason, and
-    indexing raises it."""
+    indexing raises it.
+
+    ``source_ends`` are the offsets in the text where its tokens end, in bytes of UTF-8 (``xf_sentence_info``). Empty
+    without "decode.alignment" and for a source of ids.
+    """
 
     error: Optional[XformerError] = None
+    source_ends: Tuple[int, ...] = ()
 
     def __getitem__(self, index: Any) -> Any:
         if self.error is not None:
@@ -294,6 +304,7 @@ def hypotheses_of(found: Native, sentence: int) -> Hypotheses:
     hypotheses = Hypotheses(_hypothesis(found, sentence, index) for index in range(info.hypothesis_count))
     if info.status < 0:
         hypotheses.error = errors.make(info.status, 0, text(info.message))
+    hypotheses.source_ends = _tuple(info.source_ends, info.source_token_count)
     return hypotheses
 
 
@@ -302,10 +313,15 @@ def _hypothesis(found: Native, sentence: int, index: int) -> Hypothesis:
     call(lib.xf_hypotheses_get, found, sentence, index, ctypes.byref(h))
     # With "tokenizer.normalization" none a text may be invalid UTF-8.
     string = ctypes.string_at(h.text, h.text_length).decode("utf-8", "replace") if h.text else None
-    ids = tuple(h.ids[: h.id_count]) if h.id_count else ()
-    tokens = h.id_count + h.finished
-    by_token = tuple(h.token_log_probabilities[:tokens]) if tokens and h.token_log_probabilities else ()
-    return Hypothesis(string, ids, by_token, h.log_probability, h.score, bool(h.finished), bool(h.complete))
+    count = h.id_count
+    ids, by_token = _tuple(h.ids, count), _tuple(h.token_log_probabilities, count + h.finished)
+    flags = bool(h.finished), bool(h.complete)
+    aligned = _tuple(h.alignment, count), _tuple(h.text_ends, count)
+    return Hypothesis(string, ids, by_token, h.log_probability, h.score, *flags, *aligned)
+
+
+def _tuple(pointer: Any, count: int) -> Tuple[Any, ...]:
+    return tuple(pointer[:count]) if pointer and count else ()
 
 
 def translate(

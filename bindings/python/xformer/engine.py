@@ -45,6 +45,7 @@ class EngineInfo(NamedTuple):
     cancelled: int
     failed: int
     steps: int
+    rows: int
     encoder_passes: int
     restarts: int
     model_hash: int

@@ -665,6 +665,8 @@ pub struct xf_sentence_info {
     pub reserved: i32,
     pub message: *const c_char,
     pub hypothesis_count: usize,
+    pub source_ends: *const usize,
+    pub source_token_count: usize,
 }
 
 /// `xf_sentence_info` with its `struct_size`; all else is zero.
@@ -674,6 +676,8 @@ pub const XF_SENTENCE_INFO_INIT: xf_sentence_info = xf_sentence_info {
     reserved: 0,
     message: null(),
     hypothesis_count: 0,
+    source_ends: null(),
+    source_token_count: 0,
 };
 
 /// Documented in `xformer/decode.h`.
@@ -686,6 +690,8 @@ pub struct xf_hypothesis {
     pub text: *const c_char,
     pub text_length: usize,
     pub token_log_probabilities: *const f32,
+    pub alignment: *const i32,
+    pub text_ends: *const usize,
     pub log_probability: f64,
     pub score: f64,
     pub finished: i32,
@@ -700,6 +706,8 @@ pub const XF_HYPOTHESIS_INIT: xf_hypothesis = xf_hypothesis {
     text: null(),
     text_length: 0,
     token_log_probabilities: null(),
+    alignment: null(),
+    text_ends: null(),
     log_probability: 0.0,
     score: 0.0,
     finished: 0,
@@ -805,6 +813,7 @@ pub struct xf_engine_info {
     pub cancelled: i64,
     pub failed: i64,
     pub steps: i64,
+    pub rows: i64,
     pub encoder_passes: i64,
     pub restarts: i64,
     pub model_hash: u64,
@@ -823,6 +832,7 @@ pub const XF_ENGINE_INFO_INIT: xf_engine_info = xf_engine_info {
     cancelled: 0,
     failed: 0,
     steps: 0,
+    rows: 0,
     encoder_passes: 0,
     restarts: 0,
     model_hash: 0,

@@ -83,12 +83,12 @@ xf_model_summary { struct_size, parameters, vocab_size, file_bytes, decode_bytes
 xf_tensor_info { struct_size, name, type_, dims, shape }
 xf_decode_models { struct_size, ensemble, ensemble_count, draft }
 xf_decode_params { struct_size, config, prefixes, prefix_lengths, prefix_ids, prefix_offsets, constraint }
-xf_sentence_info { struct_size, status, reserved, message, hypothesis_count }
-xf_hypothesis { struct_size, ids, id_count, text, text_length, token_log_probabilities, log_probability, score, finished, complete }
+xf_sentence_info { struct_size, status, reserved, message, hypothesis_count, source_ends, source_token_count }
+xf_hypothesis { struct_size, ids, id_count, text, text_length, token_log_probabilities, alignment, text_ends, log_probability, score, finished, complete }
 xf_eval_stats { struct_size, sentences, tgt_tokens, loss, nll, perplexity }
 xf_request { struct_size, text, text_length, prefix, prefix_length, source_ids, source_id_count, prefix_ids, prefix_id_count, config, constraint, deadline_ms, priority, stream, user }
 xf_event { struct_size, id, user, hypotheses, model_hash, last, status }
-xf_engine_info { struct_size, waiting, active, events, submitted, completed, cancelled, failed, steps, encoder_passes, restarts, model_hash, model_count, descriptor }
+xf_engine_info { struct_size, waiting, active, events, submitted, completed, cancelled, failed, steps, rows, encoder_passes, restarts, model_hash, model_count, descriptor }
 xf_bleu_score { struct_size, score, precisions, brevity_penalty, hypothesis_length, reference_length, signature }
 xf_chrf_score { struct_size, score, signature }
 xf_step_stats { struct_size, step, sentences, src_tokens, tgt_tokens, loss, nll, learning_rate, gradient_norm, outcome, reserved }

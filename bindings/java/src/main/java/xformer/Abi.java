@@ -322,28 +322,32 @@ final class Abi {
     }
 
     static final class xf_sentence_info {
-        static final int SIZE = 32;
+        static final int SIZE = 48;
         static final int struct_size = 0;
         static final int status = 8;
         static final int reserved = 12;
         static final int message = 16;
         static final int hypothesis_count = 24;
+        static final int source_ends = 32;
+        static final int source_token_count = 40;
 
         private xf_sentence_info() {}
     }
 
     static final class xf_hypothesis {
-        static final int SIZE = 72;
+        static final int SIZE = 88;
         static final int struct_size = 0;
         static final int ids = 8;
         static final int id_count = 16;
         static final int text = 24;
         static final int text_length = 32;
         static final int token_log_probabilities = 40;
-        static final int log_probability = 48;
-        static final int score = 56;
-        static final int finished = 64;
-        static final int complete = 68;
+        static final int alignment = 48;
+        static final int text_ends = 56;
+        static final int log_probability = 64;
+        static final int score = 72;
+        static final int finished = 80;
+        static final int complete = 84;
 
         private xf_hypothesis() {}
     }
@@ -395,7 +399,7 @@ final class Abi {
     }
 
     static final class xf_engine_info {
-        static final int SIZE = 104;
+        static final int SIZE = 112;
         static final int struct_size = 0;
         static final int waiting = 8;
         static final int active = 16;
@@ -405,11 +409,12 @@ final class Abi {
         static final int cancelled = 48;
         static final int failed = 56;
         static final int steps = 64;
-        static final int encoder_passes = 72;
-        static final int restarts = 80;
-        static final int model_hash = 88;
-        static final int model_count = 96;
-        static final int descriptor = 100;
+        static final int rows = 72;
+        static final int encoder_passes = 80;
+        static final int restarts = 88;
+        static final int model_hash = 96;
+        static final int model_count = 104;
+        static final int descriptor = 108;
 
         private xf_engine_info() {}
     }
