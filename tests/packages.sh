@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs missing Debian packages for building, with the argument "test" for testing, with "checkers" for checkers.sh.
+# Installs missing Debian packages for building, with "serve" for examples/serve, with "test" for testing, with
+# "checkers" for checkers.sh.
 #
-#     tests/packages.sh [test | checkers]
+#     tests/packages.sh [serve | test | checkers]
 #
 # Never asks for confirmation; uses sudo only if a package is missing and the user is not root.
 #
@@ -13,13 +14,15 @@ packages=(cmake ninja-build g++ pkg-config libutf8proc-dev libmd-dev rapidjson-d
 if [ "${1-}" = checkers ]; then
     packages+=(libcmocka-dev clang libclang-rt-14-dev python3 valgrind libc6-dbg clang-tidy-14 cppcheck)
 fi
+if [ "${1-}" = serve ] || [ "${1-}" = test ]; then
+    packages+=(libmicrohttpd-dev libcld2-dev) # examples/serve
+fi
 if [ "${1-}" = test ]; then
     packages+=(libcmocka-dev doxygen binutils python3)
     packages+=(abi-dumper abi-compliance-checker dpkg-dev lintian)        # tests/surfaces/abi, tests/surfaces/package
     packages+=(golang-go openjdk-17-jdk-headless junit4)                   # bindings
     packages+=(python3-pytest python3-setuptools python3-wheel python3-pip python3-numpy patchelf)
     packages+=(libopenmpi-dev openmpi-bin)                                 # lib/comm/mpi, tests/unit/comm
-    packages+=(libmicrohttpd-dev libcld2-dev)                              # examples/serve, tests/surfaces/serve
     packages+=(chromium)                                                   # tests/surfaces/translate: the pages in a browser
     packages+=(python3-yaml)                                               # tests/surfaces/cluster
     packages+=(xz-utils)                                                   # tests/harness/fuzz

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Builds the server in build/serve and serves the English-German model on http://localhost:5000; see README.md.
+#
+#     examples/serve/run.sh [OPTION of xformer-serve]...
+#
+# With --model, it serves other models. Installs missing Debian packages first and asks no questions. Ctrl-C ends it.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+tests/packages.sh serve
+build=build/serve
+mkdir -p build
+echo "Building into $build"
+cuda=(-DXF_CUDA=OFF) # saves minutes of compilation without a GPU
+if nvidia-smi -L >"$build.log" 2>&1; then cuda=(-DXF_CUDA=AUTO -DXF_CUDA_ARCHITECTURES=native); fi
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DXF_BUILD_TESTS=OFF "${cuda[@]}" >"$build.log" 2>&1 &&
+    cmake --build "$build" --target xformer_serve >>"$build.log" 2>&1 || {
+    tail -n 40 "$build.log" >&2
+    echo "run.sh: the build failed; see $build.log for its output" >&2
+    exit 1
+}
+for argument in "$@"; do
+    case "$argument" in
+        --model | --model=* | --help | -h) exec "$build/bin/xformer-serve" "$@" ;;
+    esac
+done
+exec "$build/bin/xformer-serve" --model en-de=examples/translate/en-de.xf "$@"
