@@ -44,6 +44,7 @@ const state = {
   settings: {}, languages: [], ready: false,
   translation: "", /* what the output shows */
   pair: "", /* the languages of the translation */
+  source: "auto", /* the selected source language */
   detected: null, /* the language code that the server detected */
   sentences: [], /* {source: [begin, end], target: [begin, end], words: [[source begin, end, target begin, end]]} */
   words: { source: [], target: [] }, /* {side, begin, end, element, links: Set of words of the other side} */
@@ -188,17 +189,17 @@ async function run(signal, now, keep) {
   const text = source.value, old = state.translation;
   /* The end of the old translation remains visible until it is replaced, so that the text does not flicker. */
   const show = (partial) => plain(partial, old.slice(partial.length));
-  if (!now) {
-    await wait(state.settings.frontendTimeout ?? 300, signal);
+  if (!keep) {
+    await wait(now ? 0 : state.settings.frontendTimeout ?? 300, signal);
     showStatus("Translating …");
     const draft = await translate(text, { beam: 1, stream: true }, signal, show, showProgress);
     plain(draft.translatedText);
     showDetected(draft.detectedLanguage);
     byId("progress").hidden = true;
     showStatus("");
-    await wait(PAUSE - (performance.now() - state.changed), signal);
-  } else if (!keep) showStatus("Translating …");
-  const result = await translate(text, { alignment: true, stream: true }, signal, now && !keep ? show : null, showProgress);
+    await wait(now ? 0 : PAUSE - (performance.now() - state.changed), signal);
+  }
+  const result = await translate(text, { alignment: true, stream: true }, signal, null, showProgress);
   state.running = null;
   endRequests();
   if (keep && result.translatedText !== old) return; /* The user had chosen alternatives. */
@@ -237,8 +238,10 @@ function showDetected(detected) {
 /* Shows a translation without interactive words, and the end of an old translation in another color. */
 function plain(translation, stale = "") {
   closeMenu();
-  Object.assign(state, { translation, sentences: [], words: { source: [], target: [] }, lit: null });
-  mirror.replaceChildren(source.value, "\u200b"); /* With the last character, an empty last line has a height. */
+  highlight();
+  Object.assign(state, { translation, sentences: [], words: { source: [], target: [] } });
+  const text = source.value + "\u200b"; /* With the last character, an empty last line has a height. */
+  if (mirror.textContent !== text) mirror.textContent = text;
   output.replaceChildren(...(translation ? [translation] : []), ...(stale ? [make("span", { class: "stale" }, stale)] : []));
   byId("copy").disabled = !translation;
 }
@@ -269,7 +272,7 @@ function interactive() {
     return;
   }
   closeMenu();
-  state.lit = null;
+  highlight();
   const words = [split("source", mirror, source.value, source.lang), split("target", output, state.translation, to.value)];
   mirror.append("\u200b");
   byId("copy").disabled = false;
@@ -451,6 +454,7 @@ async function choose(sentence, text, begin) {
   try {
     const original = source.value.slice(...sentence.source);
     const found = await translate(original, { source: sourceCode() ?? "auto", prefix: text, alignment: true, beam: 1 }, own.signal);
+    if (own === state.running) state.running = null;
     if (own.signal.aborted || state.sentences !== sentences || !found.translatedText.startsWith(text)) return;
     const at = [original, found.translatedText].map(offsets), [s, t] = [sentence.source[0], sentence.target[0]];
     sentence.words = (found.alignment ?? []).flatMap((one) => one.words).map(([a, b, c, d]) =>
@@ -541,6 +545,8 @@ function chooseLanguages(source, target) {
   const has = (select, code) => [...select.options].some((one) => one.value === code && !one.disabled);
   if (has(from, source)) from.value = source;
   const targets = state.languages.find((one) => one.code === from.value)?.targets;
+  if (to.value === from.value && state.source !== "auto") target = state.source;
+  state.source = from.value;
   for (const one of to.options) one.disabled = Boolean(targets) && (!targets.includes(one.value) || one.value === from.value);
   if (has(to, target)) to.value = target;
   if (!has(to, to.value)) to.value = [...to.options].find((one) => !one.disabled)?.value ?? to.value;
@@ -566,9 +572,7 @@ byId("swap").addEventListener("click", swap);
 
 /* --- Files --- */
 
-const fileName = (url) => decodeURIComponent(url.pathname.split("/").pop());
-
-async function translateFile(file) {
+function translateFile(file) {
   const said = make("span", { role: "status" }), end = make("button", { class: "icon", type: "button",
     "aria-label": `Remove ${file.name}`, title: "Remove" }, icon("clear"));
   const row = make("li", {}, make("b", {}, file.name), said, end);
@@ -581,31 +585,35 @@ async function translateFile(file) {
   });
   byId("files").append(row);
   byId("files").hidden = false;
+  const fail = (...children) => {
+    row.className = "failed";
+    said.replaceChildren(...children);
+  };
+  const formats = state.settings.supportedFilesFormat ?? [];
+  if (!formats.some((ending) => file.name.toLowerCase().endsWith(ending))) {
+    fail(`The server does not translate files of this type. Choose a file with ${formats.join(", ")}.`);
+    return;
+  }
   const attempt = async () => {
     row.className = "";
     said.textContent = "Translating …";
+    const form = new FormData(), key = byId("key").value;
+    const fields = { file, source: from.value, target: to.value, ...(key && { api_key: key }) };
+    for (const [name, value] of Object.entries(fields)) form.append(name, value);
     try {
-      const formats = state.settings.supportedFilesFormat ?? [];
-      if (!formats.some((ending) => file.name.toLowerCase().endsWith(ending)))
-        throw new Error(`The server does not translate files of this type. Choose a file with ${formats.join(", ")}.`);
-      const form = new FormData();
-      form.append("file", file);
-      form.append("source", from.value);
-      form.append("target", to.value);
-      if (byId("key").value) form.append("api_key", byId("key").value);
       const response = await call("translate_file", { method: "POST", body: form, signal: controller.signal });
       /* Only the path is used: behind a proxy, the server may have another name. */
       const { pathname } = new URL((await response.json()).translatedFileUrl, location.href);
-      said.replaceChildren(make("a", { href: pathname, download: fileName({ pathname }) }, "Download the translation"));
+      said.replaceChildren(make("a", { href: pathname, download: decodeURIComponent(pathname.split("/").pop()) },
+        "Download the translation"));
     } catch (error) {
       if (controller.signal.aborted) return;
-      row.className = "failed";
       const again = make("button", { class: "plain", type: "button" }, "Retry");
       again.addEventListener("click", attempt);
-      said.replaceChildren(error.message, " ", again);
+      fail(error.message, again);
     }
   };
-  await attempt();
+  attempt();
 }
 
 byId("file-open").addEventListener("click", () => byId("file").click());
