@@ -240,7 +240,7 @@ void Job::report_partial(std::size_t index, const std::string &unfinished) {
     }
     const std::string text = documents_[document]->assemble(translations);
     // Long documents are reported less often: at most 1 MB each second.
-    next_partial_ = now + std::chrono::microseconds(20000 + text.size());
+    next_partial_ = now + std::chrono::microseconds(5000 + text.size());
     callbacks_.partial(document, text);
 }
 

@@ -123,6 +123,7 @@ std::map<std::string, std::string> Registry::files() const {
 }
 
 void Registry::load(bool starting) {
+    std::vector<std::pair<std::string_view, std::string>> messages;  // logged after the change
     const std::map<std::string, std::string> wanted = files();
     if (starting && wanted.empty())
         throw std::runtime_error("no model was found; expected --model NAME=FILE or a folder with files NAME.xf");
@@ -134,7 +135,7 @@ void Registry::load(bool starting) {
     std::erase_if(models, [&](const auto &model) {
         const auto found = wanted.find(model.first);
         const bool gone = found == wanted.end() || found->second != model.second->path();
-        if (gone) log_("info", "removed the model " + model.first);
+        if (gone) messages.emplace_back("info", "removed the model " + model.first);
         return gone;
     });
     for (const auto &[name, path] : wanted) {
@@ -142,7 +143,7 @@ void Registry::load(bool starting) {
         if (model && !model->changed()) continue;
         try {
             if (model && model->reload()) {
-                log_("info", "replaced the model " + name + " by " + path);
+                messages.emplace_back("info", "replaced the model " + name + " by " + path);
                 continue;
             }
             auto loaded = std::make_shared<Translator>(context_, name, path, config_);
@@ -150,14 +151,14 @@ void Registry::load(bool starting) {
                 throw std::runtime_error("the name of the model is '" + name +
                                          "'; expected a pair of languages, such as en-de");
             model = std::move(loaded);
-            log_("info", "loaded the model " + name + " from " + path);
+            messages.emplace_back("info", "loaded the model " + name + " from " + path);
         } catch (const std::exception &error) {
             if (starting) throw;
-            log_("error", "the model " + name + " was not replaced: " + error.what());
+            messages.emplace_back("error", "the model " + name + " was not replaced: " + error.what());
             if (!model) models.erase(name);
         }
     }
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     for (const auto &[name, model] : by_name_)
         if (!models.count(name) || models[name] != model) retired_.push_back(model);
     by_name_ = std::move(models);
@@ -169,6 +170,8 @@ void Registry::load(bool starting) {
             for (const std::string &target : model->languages())
                 if (source != target) by_pair_.emplace(std::pair(source, target), model);
     }
+    lock.unlock();
+    for (const auto &[level, message] : messages) log_(level, message);
 }
 
 std::shared_ptr<Translator> Registry::find(const std::string &source, const std::string &target) const {
