@@ -1,6 +1,7 @@
 /*
- * page.js - the page of `serve`. Text is translated while the user types: first a streamed draft by greedy search; after
- * a pause, the final translation with the server's default beam and an alignment, which makes the words interactive.
+ * page.js - the page of `serve`. Text is translated while the user types: first a streamed draft by greedy search;
+ * after a pause, the final translation with the server's default beam and an alignment, which makes the words
+ * interactive.
  * Text is added to the document only as text nodes, never as markup. Offsets in `state` are in UTF-16 code units; those
  * of the server are in code points.
  * SPDX-License-Identifier: Apache-2.0
@@ -11,6 +12,8 @@ const PAUSE = 1000; /* ms without input before the final translation */
 const HISTORY = 50;
 const byId = (id) => document.getElementById(id);
 const source = byId("source"), output = byId("output"), mirror = byId("mirror"), from = byId("from"), to = byId("to");
+const menu = byId("menu"), options = byId("options");
+const on = (target, kinds, handler) => kinds.split(" ").forEach((kind) => target.addEventListener(kind, handler));
 
 function make(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -44,6 +47,7 @@ const state = {
   settings: {}, languages: [], ready: false,
   translation: "", /* what the output shows */
   pair: "", /* the languages of the translation */
+  done: null, /* the source text whose translation is complete */
   source: "auto", /* the selected source language */
   detected: null, /* the language code that the server detected */
   sentences: [], /* {source: [begin, end], target: [begin, end], words: [[source begin, end, target begin, end]]} */
@@ -90,17 +94,14 @@ async function* events(body) {
   }
 }
 
-/* Translates one text. With onPartial and onProgress, the response is streamed. */
+/* Translates one text. With `onProgress`, the response is streamed. */
 async function translate(text, parameters, signal, onPartial, onProgress) {
-  const streamed = Boolean(onProgress);
   const key = byId("key").value;
-  const response = await call("translate", {
-    method: "POST", signal,
-    headers: { "Content-Type": "application/json", Accept: streamed ? "text/event-stream" : "application/json" },
-    body: JSON.stringify({ q: text, source: from.value, target: to.value, format: "text", ...(key && { api_key: key }),
-      ...parameters }),
-  });
-  if (!streamed || !response.headers.get("Content-Type")?.startsWith("text/event-stream")) return response.json();
+  const body = { q: text, source: from.value, target: to.value, format: "text", ...(key && { api_key: key }),
+    ...parameters };
+  const response = await call("translate", { method: "POST", signal, body: JSON.stringify(body),
+    headers: { "Content-Type": "application/json", Accept: onProgress ? "text/event-stream" : "application/json" } });
+  if (!response.headers.get("Content-Type")?.startsWith("text/event-stream")) return response.json();
   try {
     for await (const [event, data] of events(response.body)) {
       if (signal.aborted) break;
@@ -122,15 +123,12 @@ const count = (text) => text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff
 const languageName = (code) => state.languages.find((one) => one.code === code)?.name ?? code;
 const sourceCode = () => (from.value === "auto" ? state.detected : from.value);
 
-function showStatus(text) {
+/* Shows the status and, if there are several sentences, how many of them are translated. */
+function showStatus(text, done = 0, total = 0) {
   byId("status").textContent = text;
+  Object.assign(byId("progress"), { hidden: total < 2, max: total || 1, value: done });
 }
-function showProgress(done, total) {
-  byId("progress").hidden = total < 2;
-  byId("progress").max = total;
-  byId("progress").value = done;
-  if (total > 1) showStatus(`${done} of ${total} sentences`);
-}
+const showProgress = (done, total) => { if (total > 1) showStatus(`${done} of ${total} sentences`, done, total); };
 function showError(error, retry) {
   byId("error").hidden = !error;
   byId("error").firstElementChild.textContent = error?.message ?? "";
@@ -143,7 +141,6 @@ function speak(text, lang = "en") {
 function endRequests() {
   state.running?.abort();
   state.running = null;
-  byId("progress").hidden = true;
   showStatus("");
   showError(null);
 }
@@ -155,8 +152,8 @@ function checkText() {
   byId("count").textContent = limit < 0 ? `${number(length)} characters` : `${number(length)} / ${number(limit)}`;
   byId("count").classList.toggle("over", over);
   byId("limit").hidden = !over;
-  byId("limit").textContent = over ?
-    `The text has ${number(length)} characters; the limit is ${number(limit)}. Shorten the text or translate it as a file.` : "";
+  byId("limit").textContent = over ? `The text has ${number(length)} characters; the limit is ${number(limit)}. ` +
+    "Shorten the text or translate it as a file." : "";
   byId("clear").hidden = !source.value;
   byId("translator").classList.toggle("long", length > 240);
   return !over && source.value.trim() !== "";
@@ -168,21 +165,21 @@ function change({ now = false, keep = false } = {}) {
   const valid = checkText(), pair = from.value + to.value;
   if (state.ready) endRequests();
   plain(valid && state.pair === pair ? output.textContent : "");
-  state.pair = pair;
+  Object.assign(state, { pair, done: null });
   if (!valid || !state.ready) return;
   state.changed = performance.now();
   const { signal } = state.running = new AbortController();
   run(signal, now, keep).catch((error) => {
     if (signal.aborted) return;
     endRequests();
-    plain("", output.textContent);
+    if (state.done !== source.value) plain("", output.textContent);
     showError(error, () => change({ now: true }));
   });
 }
 
 const wait = (ms, signal) => new Promise((done, failed) => {
   const timer = setTimeout(done, ms);
-  signal.addEventListener("abort", () => { clearTimeout(timer); failed(signal.reason); }, { once: true });
+  on(signal, "abort", () => { clearTimeout(timer); failed(signal.reason); });
 });
 
 async function run(signal, now, keep) {
@@ -192,14 +189,14 @@ async function run(signal, now, keep) {
   if (!keep) {
     await wait(now ? 0 : state.settings.frontendTimeout ?? 300, signal);
     showStatus("Translating …");
-    const draft = await translate(text, { beam: 1, stream: true }, signal, show, showProgress);
+    const draft = await translate(text, { beam: 1 }, signal, show, showProgress);
     plain(draft.translatedText);
+    state.done = text;
     showDetected(draft.detectedLanguage);
-    byId("progress").hidden = true;
     showStatus("");
     await wait(now ? 0 : PAUSE - (performance.now() - state.changed), signal);
   }
-  const result = await translate(text, { alignment: true, stream: true }, signal, null, showProgress);
+  const result = await translate(text, { alignment: true }, signal, null, showProgress);
   state.running = null;
   endRequests();
   if (keep && result.translatedText !== old) return; /* The user had chosen alternatives. */
@@ -242,7 +239,8 @@ function plain(translation, stale = "") {
   Object.assign(state, { translation, sentences: [], words: { source: [], target: [] } });
   const text = source.value + "\u200b"; /* With the last character, an empty last line has a height. */
   if (mirror.textContent !== text) mirror.textContent = text;
-  output.replaceChildren(...(translation ? [translation] : []), ...(stale ? [make("span", { class: "stale" }, stale)] : []));
+  output.replaceChildren(...(translation ? [translation] : []));
+  if (stale) output.append(make("span", { class: "stale" }, stale));
   byId("copy").disabled = !translation;
 }
 
@@ -273,7 +271,8 @@ function interactive() {
   }
   closeMenu();
   highlight();
-  const words = [split("source", mirror, source.value, source.lang), split("target", output, state.translation, to.value)];
+  const words = [split("source", mirror, source.value, source.lang),
+    split("target", output, state.translation, to.value)];
   mirror.append("\u200b");
   byId("copy").disabled = false;
   const owners = words.map((side) => { /* the word at each offset */
@@ -295,13 +294,17 @@ function interactive() {
   if (words[1].length) rove(words[1][0]);
 }
 
+/* Highlights a word and those aligned with it. While the menu is open, only its word is highlighted. */
 function highlight(word = null) {
-  if (word === state.lit) return;
+  if (word === state.lit || (!menu.hidden && word !== menuWord)) return;
   state.lit = word;
   for (const one of document.querySelectorAll(".word.linked, .word.chosen")) one.className = "word";
   if (!word) return;
   word.element.classList.add("chosen");
   for (const other of word.links) other.element.classList.add("linked");
+  const box = byId("source-box"), [first] = word.links; /* On phones, the box of the source text scrolls. */
+  if (word.side === "target" && first && box.scrollHeight > box.clientHeight)
+    box.scrollTop = first.element.offsetTop - box.clientHeight / 2;
 }
 
 /* One word of the translation is in the tab order, and only that word is a button, so that screen readers read the
@@ -317,14 +320,13 @@ function focusWord(word) {
   word.element.focus();
 }
 
-output.addEventListener("mouseover", (event) => { if (byId("menu").hidden) highlight(event.target.word); });
-output.addEventListener("mouseleave", () => { if (byId("menu").hidden) highlight(document.activeElement.word); });
-output.addEventListener("focusin", (event) => highlight(event.target.word));
-output.addEventListener("focusout", () => { if (byId("menu").hidden) highlight(null); });
-output.addEventListener("click", (event) => {
+on(output, "mouseover focusin", (event) => highlight(event.target.word));
+on(output, "mouseleave", () => highlight(document.activeElement.word));
+on(output, "focusout", () => highlight());
+on(output, "click", (event) => {
   if (event.target.word && getSelection().isCollapsed) openMenu(event.target.word);
 });
-output.addEventListener("keydown", (event) => {
+on(output, "keydown", (event) => {
   const words = state.words.target, index = words.indexOf(event.target.word);
   if (index < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
   const forward = getComputedStyle(output).direction === "rtl" ? -1 : 1;
@@ -338,21 +340,19 @@ output.addEventListener("keydown", (event) => {
 });
 
 /* The source text field is above the mirror, so the word below the pointer is found by its boxes. */
-source.addEventListener("mousemove", ({ clientX: x, clientY: y }) => {
-  if (byId("menu").hidden) highlight(state.words.source.find((word) => [...word.element.getClientRects()].some((box) =>
+on(source, "mousemove", ({ clientX: x, clientY: y }) => {
+  highlight(state.words.source.find((word) => [...word.element.getClientRects()].some((box) =>
     x >= box.left && x <= box.right && y >= box.top && y <= box.bottom)));
 });
-source.addEventListener("mouseleave", () => { if (byId("menu").hidden) highlight(null); });
-document.addEventListener("selectionchange", () => {
+on(source, "mouseleave blur", () => highlight());
+on(document, "selectionchange", () => {
   if (document.activeElement !== source) return;
   const at = source.selectionStart;
   highlight(source.selectionEnd === at ? state.words.source.find((word) => word.begin <= at && at <= word.end) : null);
 });
-source.addEventListener("blur", () => { if (byId("menu").hidden) highlight(null); });
 
 /* --- Alternatives --- */
 
-const menu = byId("menu"), options = byId("options");
 let menuWord = null, menuRequest = null;
 
 function closeMenu(back = false) {
@@ -360,7 +360,7 @@ function closeMenu(back = false) {
   menuRequest?.abort();
   menu.hidden = true;
   menuWord.element.removeAttribute("aria-expanded");
-  highlight(null);
+  highlight();
   if (back) menuWord.element.focus();
 }
 
@@ -396,14 +396,16 @@ async function openMenu(word) {
     const found = await translate(source.value.slice(...sentence.source),
       { source: sourceCode() ?? "auto", prefix: prefix.trimEnd(), alternatives: 5, beam: 1 }, signal);
     if (signal.aborted) return;
-    const texts = [...new Set([found.translatedText, ...found.alternatives ?? []])].filter((text) => text.trim() !== old.trim());
+    const texts = [...new Set([found.translatedText, ...found.alternatives ?? []])]
+      .filter((text) => text.trim() !== old.trim());
     byId("menu-note").textContent = texts.length ? "" : "The server found no alternatives.";
     texts.forEach((text, index) => {
       /* The prefix is not repeated, except the beginning of a word that the alternative continues. */
       const begin = text.startsWith(prefix) ? prefix.length : text.lastIndexOf(" ", prefix.trimEnd().length - 1) + 1;
       const [first = "", rest = ""] = text.slice(begin).match(/^\s*(\S+)([^]*)/)?.slice(1) ?? [];
-      const option = make("li", { role: "option", id: `option-${index}` }, make("b", {}, first || "(end of the sentence)"), rest);
-      option.addEventListener("click", () => choose(sentence, text, word.begin));
+      const option = make("li", { role: "option", id: `option-${index}` },
+        make("b", {}, first || "(end of the sentence)"), rest);
+      on(option, "click", () => choose(sentence, text, word.begin));
       options.append(option);
     });
     if (texts.length) select(0);
@@ -418,10 +420,10 @@ function select(index) {
   [...options.children].forEach((option, at) => option.setAttribute("aria-selected", at === index));
   options.setAttribute("aria-activedescendant", `option-${index}`);
 }
-options.addEventListener("keydown", (event) => {
+on(options, "keydown", (event) => {
   const last = options.children.length - 1;
   const now = [...options.children].findIndex((option) => option.getAttribute("aria-selected") === "true");
-  const next = { ArrowDown: now === last ? 0 : now + 1, ArrowUp: now <= 0 ? last : now - 1, Home: 0, End: last }[event.key];
+  const next = { ArrowDown: (now + 1) % (last + 1), ArrowUp: now <= 0 ? last : now - 1, Home: 0, End: last }[event.key];
   if (event.key === "Escape") closeMenu(true);
   else if (event.ctrlKey || event.altKey || event.metaKey) return;
   else if ((event.key === "Enter" || event.key === " ") && now >= 0) options.children[now].click();
@@ -429,13 +431,13 @@ options.addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
-menu.addEventListener("focusout", (event) => { if (!menu.contains(event.relatedTarget)) closeMenu(); });
+on(menu, "focusout", (event) => { if (!menu.contains(event.relatedTarget)) closeMenu(); });
 
 /* Replaces a sentence of the translation, then requests the alignment of its new text. */
 async function choose(sentence, text, begin) {
-  const { sentences } = state;
+  const { sentences, translation } = state;
   const added = text.length - (sentence.target[1] - sentence.target[0]);
-  state.translation = state.translation.slice(0, sentence.target[0]) + text + state.translation.slice(sentence.target[1]);
+  state.translation = translation.slice(0, sentence.target[0]) + text + translation.slice(sentence.target[1]);
   for (const one of sentences.slice(sentences.indexOf(sentence) + 1)) {
     one.target = one.target.map((at) => at + added);
     one.words = one.words.map(([a, b, c, d]) => [a, b, c + added, d + added]);
@@ -453,7 +455,8 @@ async function choose(sentence, text, begin) {
   const own = state.running = new AbortController();
   try {
     const original = source.value.slice(...sentence.source);
-    const found = await translate(original, { source: sourceCode() ?? "auto", prefix: text, alignment: true, beam: 1 }, own.signal);
+    const found = await translate(original,
+      { source: sourceCode() ?? "auto", prefix: text, alignment: true, beam: 1 }, own.signal);
     if (own === state.running) state.running = null;
     if (own.signal.aborted || state.sentences !== sentences || !found.translatedText.startsWith(text)) return;
     const at = [original, found.translatedText].map(offsets), [s, t] = [sentence.source[0], sentence.target[0]];
@@ -477,31 +480,30 @@ function remember() {
   if (!byId("keep").checked) return;
   const entry = { text: source.value, translation: state.translation, from: from.value, detected: state.detected,
     to: to.value, time: Date.now() };
-  const last = entries[0];
-  const continued = last && last.to === entry.to && (entry.text.startsWith(last.text) || last.text.startsWith(entry.text));
-  entries = [entry, ...entries.slice(continued ? 1 : 0).filter((one) => one.text !== entry.text || one.to !== entry.to)]
+  const last = entries[0], { text } = entry;
+  const continued = last && last.to === entry.to && (text.startsWith(last.text) || last.text.startsWith(text));
+  entries = [entry, ...entries.slice(continued ? 1 : 0).filter((one) => one.text !== text || one.to !== entry.to)]
     .slice(0, HISTORY);
   saveHistory();
 }
 
 function saveHistory() {
-  while (!store.set("history", entries) && store.works && entries.length > 1) entries.length >>= 1; /* The storage is full. */
+  /* If the storage is full, the older half of the entries is deleted. */
+  while (!store.set("history", entries) && store.works && entries.length > 1) entries.length >>= 1;
   byId("history-count").textContent = entries.length ? `(${entries.length})` : "";
   byId("forget").hidden = !entries.length;
-  byId("history-note").textContent = !store.works ?
-    "This browser does not store data for this page. The history ends when the page is closed." : !byId("keep").checked ?
-      "The history is off." : `The last ${HISTORY} translations are stored only in this browser. ` +
-      "Turning the history off deletes them.";
+  byId("history-note").textContent = !byId("keep").checked ? "The history is off." : store.works ?
+    `The last ${HISTORY} translations are stored only in this browser. Turning the history off deletes them.` :
+    "This browser does not store data for this page. The history ends when the page is closed.";
   byId("entries").replaceChildren(...entries.map((one) => {
     const codes = one.from === "auto" ? one.detected : one.from;
     const entry = make("button", { class: "entry", type: "button" },
       make("span", { class: "muted" }, `${languageName(codes ?? "auto")} → ${languageName(one.to)}`),
       make("span", { lang: codes ?? "" }, one.text.slice(0, 200)),
       make("span", { lang: one.to, class: "muted" }, one.translation.slice(0, 200)));
-    const remove = make("button", { class: "icon", type: "button", "aria-label": `Delete ${one.text.slice(0, 60)}`,
-      title: "Delete" }, icon("clear"));
-    entry.addEventListener("click", () => restore(one));
-    remove.addEventListener("click", () => {
+    const remove = crossButton(`Delete ${one.text.slice(0, 60)}`, "Delete");
+    on(entry, "click", () => restore(one));
+    on(remove, "click", () => {
       entries = entries.filter((other) => other !== one);
       saveHistory();
       (byId("entries").querySelector(".icon") ?? byId("keep")).focus();
@@ -510,11 +512,8 @@ function saveHistory() {
   }));
 }
 
-function icon(name) {
-  const svg = byId("clear").firstElementChild.cloneNode(true);
-  svg.firstElementChild.setAttribute("href", `#icon-${name}`);
-  return svg;
-}
+const crossButton = (label, title) => make("button", { class: "icon", type: "button", "aria-label": label, title },
+  byId("clear").firstElementChild.cloneNode(true));
 
 function restore(entry) {
   chooseLanguages(entry.from, entry.to);
@@ -527,15 +526,15 @@ function restore(entry) {
   scrollTo(0, 0);
 }
 
-byId("keep").addEventListener("change", () => {
-  store.set("keep", byId("keep").checked);
-  if (!byId("keep").checked) entries = [];
-  saveHistory();
-});
-byId("forget").addEventListener("click", () => {
+function clearHistory() {
   entries = [];
   saveHistory();
   byId("keep").focus();
+}
+on(byId("forget"), "click", clearHistory);
+on(byId("keep"), "change", () => {
+  store.set("keep", byId("keep").checked);
+  clearHistory();
 });
 
 /* --- Languages --- */
@@ -547,7 +546,8 @@ function chooseLanguages(source, target) {
   const targets = state.languages.find((one) => one.code === from.value)?.targets;
   if (to.value === from.value && state.source !== "auto") target = state.source;
   state.source = from.value;
-  for (const one of to.options) one.disabled = Boolean(targets) && (!targets.includes(one.value) || one.value === from.value);
+  for (const one of to.options)
+    one.disabled = Boolean(targets) && (!targets.includes(one.value) || one.value === from.value);
   if (has(to, target)) to.value = target;
   if (!has(to, to.value)) to.value = [...to.options].find((one) => !one.disabled)?.value ?? to.value;
   if (from.value !== "auto") state.detected = null;
@@ -562,22 +562,19 @@ function swap() {
   change({ now: true });
 }
 
-for (const select of [from, to]) {
-  select.addEventListener("change", () => {
-    chooseLanguages(from.value, to.value);
-    change({ now: true });
-  });
-}
-byId("swap").addEventListener("click", swap);
+on(byId("translator").firstElementChild, "change", () => {
+  chooseLanguages(from.value, to.value);
+  change({ now: true });
+});
+on(byId("swap"), "click", swap);
 
 /* --- Files --- */
 
 function translateFile(file) {
-  const said = make("span", { role: "status" }), end = make("button", { class: "icon", type: "button",
-    "aria-label": `Remove ${file.name}`, title: "Remove" }, icon("clear"));
+  const said = make("span", { role: "status" }), end = crossButton(`Remove ${file.name}`, "Remove");
   const row = make("li", {}, make("b", {}, file.name), said, end);
   const controller = new AbortController();
-  end.addEventListener("click", () => {
+  on(end, "click", () => {
     controller.abort();
     row.remove();
     byId("files").hidden = !byId("files").children.length;
@@ -604,32 +601,30 @@ function translateFile(file) {
       const response = await call("translate_file", { method: "POST", body: form, signal: controller.signal });
       /* Only the path is used: behind a proxy, the server may have another name. */
       const { pathname } = new URL((await response.json()).translatedFileUrl, location.href);
-      said.replaceChildren(make("a", { href: pathname, download: decodeURIComponent(pathname.split("/").pop()) },
-        "Download the translation"));
+      const download = file.name.replace(/\.[^.]*$/, `.${form.get("target")}$&`);
+      said.replaceChildren(make("a", { href: pathname, download }, "Download the translation"));
     } catch (error) {
       if (controller.signal.aborted) return;
       const again = make("button", { class: "plain", type: "button" }, "Retry");
-      again.addEventListener("click", attempt);
+      on(again, "click", attempt);
       fail(error.message, again);
     }
   };
   attempt();
 }
 
-byId("file-open").addEventListener("click", () => byId("file").click());
-byId("file").addEventListener("change", () => {
+on(byId("file-open"), "click", () => byId("file").click());
+on(byId("file"), "change", () => {
   for (const file of byId("file").files) translateFile(file);
   byId("file").value = "";
 });
-const hasFiles = (event) => state.settings.filesTranslation && event.dataTransfer?.types.includes("Files");
-for (const kind of ["dragover", "dragleave", "drop"]) {
-  addEventListener(kind, (event) => {
-    if (!hasFiles(event)) return;
-    event.preventDefault();
-    document.body.classList.toggle("dropping", kind === "dragover" || (kind === "dragleave" && event.relatedTarget !== null));
-    if (kind === "drop") for (const file of event.dataTransfer.files) translateFile(file);
-  });
-}
+on(window, "dragover dragleave drop", (event) => {
+  if (!state.settings.filesTranslation || !event.dataTransfer?.types.includes("Files")) return;
+  event.preventDefault();
+  const inside = event.type === "dragover" || (event.type === "dragleave" && event.relatedTarget !== null);
+  document.body.classList.toggle("dropping", inside);
+  if (event.type === "drop") for (const file of event.dataTransfer.files) translateFile(file);
+});
 
 /* --- Controls --- */
 
@@ -648,38 +643,37 @@ async function copy() {
   setTimeout(() => { label.textContent = "Copy"; }, 1500);
 }
 
-function setTheme() {
-  const dark = document.documentElement.dataset.theme ?? (systemDark.matches ? "dark" : "light");
-  byId("theme").textContent = dark === "dark" ? "Light" : "Dark";
-  return dark;
+function otherTheme() {
+  const isDark = (document.documentElement.dataset.theme ?? (systemDark.matches ? "dark" : "light")) === "dark";
+  byId("theme").textContent = isDark ? "Light" : "Dark";
+  return isDark ? "light" : "dark";
 }
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
-const savedTheme = store.get("theme", null);
-if (savedTheme) document.documentElement.dataset.theme = savedTheme;
-setTheme();
-systemDark.addEventListener("change", setTheme);
-byId("theme").addEventListener("click", () => {
-  store.set("theme", document.documentElement.dataset.theme = setTheme() === "dark" ? "light" : "dark");
-  setTheme();
+if (store.get("theme", "")) document.documentElement.dataset.theme = store.get("theme", "");
+otherTheme();
+on(systemDark, "change", otherTheme);
+on(byId("theme"), "click", () => {
+  store.set("theme", document.documentElement.dataset.theme = otherTheme());
+  otherTheme();
 });
 
-source.addEventListener("input", () => change());
-byId("clear").addEventListener("click", () => {
+on(source, "input", () => change());
+on(byId("clear"), "click", () => {
   source.value = "";
   state.detected = null;
   showDetected(null);
   change();
   source.focus();
 });
-byId("copy").addEventListener("click", copy);
-byId("key-field").addEventListener("submit", (event) => event.preventDefault());
-byId("key").addEventListener("change", () => {
+on(byId("copy"), "click", copy);
+on(byId("key-field"), "submit", (event) => event.preventDefault());
+on(byId("key"), "change", () => {
   store.set("key", byId("key").value);
   change({ now: true });
 });
-byId("help-open").addEventListener("click", () => byId("help").showModal());
-byId("help-close").addEventListener("click", () => byId("help").close());
-addEventListener("keydown", (event) => {
+on(byId("help-open"), "click", () => byId("help").showModal());
+on(byId("help-close"), "click", () => byId("help").close());
+on(window, "keydown", (event) => {
   const command = event.ctrlKey || event.metaKey;
   if (byId("help").open) return;
   if (event.key === "Enter" && command && event.shiftKey) copy();
@@ -689,19 +683,13 @@ addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
-addEventListener("online", () => { if (!byId("error").hidden) byId("error").lastElementChild.click(); });
+on(window, "online", () => { if (!byId("error").hidden) byId("error").lastElementChild.click(); });
 
 async function start() {
   showError(null);
-  try {
-    const [settings, languages] = await Promise.all(["frontend/settings", "languages"].map((path) =>
-      call(path).then((response) => response.json())));
-    Object.assign(state, { settings, languages, ready: true });
-  } catch (error) {
-    showError(error, start);
-    return;
-  }
-  const { settings, languages } = state;
+  const [settings, languages] = await Promise.all(["frontend/settings", "languages"].map((path) =>
+    call(path).then((response) => response.json())));
+  Object.assign(state, { settings, languages, ready: true });
   from.replaceChildren(from.options[0], ...languages.map((one) => make("option", { value: one.code }, one.name)));
   const targets = languages.filter((one) => languages.some((other) => other.targets.includes(one.code)));
   to.replaceChildren(...targets.map((one) => make("option", { value: one.code }, one.name)));
@@ -713,9 +701,10 @@ async function start() {
   saveHistory();
   change();
 }
+const tryStart = () => start().catch((error) => showError(error, tryStart));
 
 byId("key").value = store.get("key", "");
 byId("keep").checked = store.get("keep", true);
 if (!matchMedia("(pointer: coarse)").matches) source.focus(); /* On a phone, the focus would open the keyboard. */
 saveHistory();
-start();
+tryStart();

@@ -2,8 +2,8 @@
 
     mock.py FOLDER [PORT]     serves the page in FOLDER; prints its URL
 
-A text is translated word by word with a small dictionary. Each word is aligned with the word in the same position; words
-of more than 8 letters have two aligned tokens. Only the Python standard library is used.
+A text is translated word by word with a small dictionary. Each word is aligned with the word in the same position;
+words of more than 8 letters have two aligned tokens. Only the Python standard library is used.
 
 SPDX-License-Identifier: Apache-2.0
 """

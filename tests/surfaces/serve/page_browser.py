@@ -72,6 +72,16 @@ def type_text(browser, text):
     browser.send("Input.insertText", text=text)
 
 
+def pick(browser, select, code):
+    """Chooses a language."""
+    browser.run(f"{select}.value = '{code}'; {select}.dispatchEvent(new Event('change', {{ bubbles: true }}))")
+
+
+def focused(browser):
+    """The index of the word of the translation that has the focus."""
+    return browser.run("state.words.target.indexOf(document.activeElement.word)")
+
+
 def fresh(browser, url, text=""):
     """Loads the page without stored data, and translates a text."""
     browser.open(url)
@@ -176,7 +186,7 @@ def check_alignment(browser, url):
 
     browser.run("byId('copy').focus()")
     shortcut(browser, "Tab", 9, 8)
-    equal("Tab reaches the first word", browser.run("state.words.target.indexOf(document.activeElement.word)"), 0)
+    equal("Tab reaches the first word", focused(browser), 0)
     equal("it is a button", browser.run("[document.activeElement.role, document.activeElement.ariaHasPopup]"),
           ["button", "listbox"])
     holds("the focus is seen", browser.run("getComputedStyle(document.activeElement).outlineStyle") != "none")
@@ -184,7 +194,7 @@ def check_alignment(browser, url):
     browser.key("ArrowLeft")
     equal("arrows move and highlight", lit(browser, "source"), aligned[index])
     browser.key("End")
-    equal("End", browser.run("state.words.target.indexOf(document.activeElement.word)"), count - 1)
+    equal("End", focused(browser), count - 1)
     equal("one word is in the tab order", browser.run("output.querySelectorAll('[tabindex], [role]').length"), 1)
     browser.key("Escape")
     equal("Escape returns to the text", browser.run("document.activeElement.id"), "source")
@@ -209,11 +219,12 @@ def check_alternatives(browser, url):
     active = "options.getAttribute('aria-activedescendant')"
     equal("the first is active", browser.run(active), "option-0")
     browser.key("ArrowDown")
-    equal("arrows", browser.run(f"[{active}, options.querySelectorAll('[aria-selected=true]').length]"), ["option-1", 1])
+    equal("arrows", browser.run(active), "option-1")
+    equal("one is selected", browser.run("options.querySelectorAll('[aria-selected=true]').length"), 1)
     browser.key("ArrowUp", 2)
     equal("around the end", browser.run(active), browser.run("options.lastElementChild.id"))
     browser.key("Escape")
-    equal("Escape closes", browser.run("[menu.hidden, state.words.target.indexOf(document.activeElement.word)]"), [True, 2])
+    equal("Escape closes", [browser.run("menu.hidden"), focused(browser)], [True, 2])
     equal("and changes nothing", browser.run("output.textContent"), old)
 
     browser.key("Enter")
@@ -224,13 +235,14 @@ def check_alternatives(browser, url):
     new = browser.run("output.textContent")
     equal("the rest of the sentence is replaced", new, prefix + picked.strip() + old[len(first):])
     holds(f"another sentence remains: {new}", new.endswith(second) and new != old)
-    equal("the word has the focus", browser.run("state.words.target.indexOf(document.activeElement.word)"), 2)
+    equal("the word has the focus", focused(browser), 2)
     until(browser, "the new alignment", "state.sentences[0].words.length > 0")
-    equal("the alignment's request", browser.run("[record.calls.at(-1).body.prefix, record.calls.at(-1).body.alignment]"),
-          [prefix + picked.strip(), True])
-    equal("the second sentence's alignment has moved", browser.run(
-        "state.sentences[1].words.every(([a, b, c, d]) => c >= state.sentences[1].target[0] && d <= output.textContent.length)"),
-        True)
+    body = browser.run("record.calls.at(-1).body")
+    equal("the alignment's request", [body["prefix"], body["alignment"]], [prefix + picked.strip(), True])
+    equal("the second sentence has moved",
+          browser.run("output.textContent.slice(...state.sentences[1].target)"), second)
+    holds("with its alignment", browser.run("state.sentences[1].words.every(([a, b, c, d]) => "
+                                            "c >= state.sentences[1].target[0] && d <= output.textContent.length)"))
     equal("the history has the new text", browser.run("[entries.length, entries[0].translation]"), [1, new])
     browser.click("#output .word:nth-of-type(2)")
     until(browser, "alternatives", "options.children.length > 0")
@@ -267,15 +279,17 @@ def check_history(browser, url):
     equal("an entry is deleted", browser.run("JSON.parse(localStorage['serve.history']).map((one) => one.text)"),
           ["A small garden."])
     browser.click("#keep")
-    equal("off deletes all", browser.run("[localStorage['serve.history'], localStorage['serve.keep']]"), ["[]", "false"])
+    equal("off deletes all", browser.run("localStorage['serve.history']"), "[]")
+    equal("off is stored", browser.run("localStorage['serve.keep']"), "false")
     browser.run("byId('clear').click()")
     type_text(browser, TEXT)
     until(browser, "a translation", READY)
     equal("nothing is stored", browser.run("localStorage['serve.history']"), "[]")
     quiet(browser, "history", url)
 
-    script = browser.send("Page.addScriptToEvaluateOnNewDocument", source="Object.defineProperty(window, 'localStorage', "
-                          "{ get() { throw new DOMException('denied', 'SecurityError'); } });")["identifier"]
+    denied = ("Object.defineProperty(window, 'localStorage', "
+              "{ get() { throw new DOMException('denied', 'SecurityError'); } });")
+    script = browser.send("Page.addScriptToEvaluateOnNewDocument", source=denied)["identifier"]
     browser.open(url)
     until(browser, "languages", "state.ready")
     type_text(browser, TEXT)
@@ -325,6 +339,13 @@ def check_errors(browser, url, mock):
     until(browser, "another error", f"({error}).startsWith('Inv')")
     mock.fault = None
     type_text(browser, " It is good.")
+    until(browser, "a draft", "state.done === source.value")
+    mock.fault = (503, "The server is busy.", [])
+    until(browser, "an error after the draft", error)
+    equal("the draft remains", browser.run("[output.textContent === state.translation, byId('copy').disabled]"),
+          [True, False])
+    mock.fault = None
+    type_text(browser, " It is old.")
     until(browser, "typing retries", READY)
     browser.errors = []
     mock.settings = {"keyRequired": True}
@@ -342,7 +363,7 @@ def check_errors(browser, url, mock):
 def check_files(browser, url):
     """Upload by the button and by dropping, download."""
     fresh(browser, url)
-    browser.run("from.value = 'en'; from.dispatchEvent(new Event('change'))")
+    pick(browser, "from", "en")
     folder = tempfile.mkdtemp()
     paths = [os.path.join(folder, name) for name in ("garden.txt", "picture.png")]
     for path in paths:
@@ -393,21 +414,23 @@ def check_controls(browser, url):
         browser.key("Tab")
         order.append(browser.run("document.activeElement.id || document.activeElement.className || "
                                  "document.activeElement.localName"))
-    equal("focus order", order, ["from", "swap", "to", "source", "file-open", "clear", "word chosen", "copy", "summary"])
+    equal("focus order", order,
+          ["from", "swap", "to", "source", "file-open", "clear", "word chosen", "copy", "summary"])
+    roles = ("button", "checkbox", "combobox", "textbox", "link", "DisclosureTriangle")
     nodes = [node for node in browser.send("Accessibility.getFullAXTree")["nodes"]
-             if node.get("role", {}).get("value") in ("button", "checkbox", "combobox", "textbox", "link", "DisclosureTriangle")]
+             if node.get("role", {}).get("value") in roles]
     holds(f"every control has a name: {[node['name'] for node in nodes]}",
           len(nodes) > 8 and all(node["name"]["value"] for node in nodes))
     browser.run("source.focus(); record.calls.length = 0")
     shortcut(browser, "Enter", 13, 2)
     until(browser, "a translation", READY + " && record.calls.length > 0")
     equal("Ctrl+Enter translates", browser.run("record.calls.map((one) => one.body.beam ?? 0)"), [1, 0])
-    browser.run("from.value = 'en'; from.dispatchEvent(new Event('change'))")
+    pick(browser, "from", "en")
     until(browser, "a translation", READY)
-    browser.run(f"from.value = '{target}'; from.dispatchEvent(new Event('change'))")
+    pick(browser, "from", target)
     equal("choosing the target as source swaps them", browser.run("[from.value, to.value]"), [target, "en"])
-    browser.run("from.value = 'auto'; from.dispatchEvent(new Event('change'));"
-                f"to.value = '{target}'; to.dispatchEvent(new Event('change'))")
+    pick(browser, "from", "auto")
+    pick(browser, "to", target)
     until(browser, "a translation", READY)
     shortcut(browser, "Enter", 13, 1)
     equal("swapped", browser.run("[from.value, to.value, source.value]"), [target, "en", result])
@@ -418,16 +441,16 @@ def check_controls(browser, url):
     right = browser.run("['ar', 'he', 'fa'].find((code) => [...to.options].some((one) => one.value === code)) ?? null")
     if right:
         fresh(browser, url, TEXT)
-        browser.run(f"to.value = '{right}'; to.dispatchEvent(new Event('change'))")
+        pick(browser, "to", right)
         until(browser, "right to left", READY)
-        equal("directions", browser.run("[source, output].map((one) => getComputedStyle(one).direction)"), ["ltr", "rtl"])
+        direction = "[source, mirror, output].map((one) => getComputedStyle(one).direction)"
+        equal("directions", browser.run(direction), ["ltr", "ltr", "rtl"])
         browser.run("focusWord(state.words.target[0])")
         browser.key("ArrowLeft")
-        equal("the arrow follows the direction", browser.run("state.words.target.indexOf(document.activeElement.word)"), 1)
+        equal("the arrow follows the direction", focused(browser), 1)
         browser.run("byId('swap').click()")
         until(browser, "the translation back", READY)
-        equal("directions", browser.run("[source, mirror, output].map((one) => getComputedStyle(one).direction)"),
-              ["rtl", "rtl", "ltr"])
+        equal("directions after a swap", browser.run(direction), ["rtl", "rtl", "ltr"])
         quiet(browser, "right to left", url)
 
 
@@ -458,7 +481,8 @@ CONTRAST = """(() => {
 
 def check_layout(browser, url):
     """Contrast, width, touch targets, in the states of the page."""
-    browser.send("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+    browser.send("Emulation.setEmulatedMedia", media="",
+                 features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
     fresh(browser, url, TEXT)
     equal("no motion", browser.run("getComputedStyle(state.words.target[0].element).transitionDuration"), "0s")
     for scheme in ("light", "dark"):
@@ -475,7 +499,8 @@ def check_layout(browser, url):
         for width in (1400, 760, 390):
             browser.resize(width, 844)
             browser.settle()
-            equal(f"{scheme}: nothing sticks out at {width}", browser.run("document.documentElement.scrollWidth"), width)
+            found = browser.run("document.documentElement.scrollWidth")
+            equal(f"{scheme}: width of the contents at {width}", found, width)
         small = browser.run("""[...document.querySelectorAll("button, select, summary, .switch, textarea, #options li")]
             .filter((one) => one.checkVisibility() && !one.closest("dialog:not([open])"))
             .map((one) => [one.id || one.className || one.textContent, one.getBoundingClientRect()])
@@ -485,6 +510,14 @@ def check_layout(browser, url):
                                                "byId('source-box').getBoundingClientRect().bottom"))
         browser.resize(1280, 800)
     browser.media("light")
+    browser.resize(390, 844)
+    fresh(browser, url, LONG)
+    browser.run("focusWord(state.words.target.at(-1))")
+    holds("on a phone, the aligned word scrolls into view", browser.run(
+        "(() => { const box = byId('source-box').getBoundingClientRect(), word = "
+        "[...state.words.target.at(-1).links][0].element.getBoundingClientRect();"
+        "return byId('source-box').scrollTop > 0 && word.top >= box.top && word.bottom <= box.bottom; })()"))
+    browser.resize(1280, 800)
     fresh(browser, url)
     ground = "getComputedStyle(document.body).backgroundColor"
     light = browser.run(ground)
