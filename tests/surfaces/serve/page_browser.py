@@ -230,7 +230,8 @@ def check_alternatives(browser, url):
     browser.key("Enter")
     until(browser, "alternatives", "options.children.length > 1")
     rests = [one.strip() for one in browser.run("[...options.children].map((one) => one.textContent)")]
-    index = next((at for at, one in enumerate(rests) if len(prefix + one) != len(first)), 0)  # moves the second sentence
+    # Another length moves the second sentence.
+    index = next((at for at, one in enumerate(rests) if len(prefix + one) != len(first)), 0)
     browser.key("ArrowDown", index)
     picked = rests[index]
     browser.key("Enter")
