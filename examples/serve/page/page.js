@@ -226,6 +226,8 @@ function showDetected(detected) {
   if (detected) state.detected = detected.language;
   if (from.value !== "auto") state.detected = null;
   from.options[0].textContent = state.detected ? `${languageName(state.detected)} (detected)` : "Detect language";
+  const back = state.languages.find((one) => one.code === to.value)?.targets ?? [];
+  byId("swap").disabled = !back.length || Boolean(sourceCode() && !back.includes(sourceCode()));
   source.lang = mirror.lang = sourceCode() ?? "";
   output.lang = to.value;
 }
@@ -556,6 +558,7 @@ function chooseLanguages(source, target) {
 }
 
 function swap() {
+  if (byId("swap").disabled) return;
   const [old, target] = [sourceCode() ?? state.settings.language?.source?.code, to.value];
   if (state.translation) source.value = state.translation;
   chooseLanguages(target, old);
@@ -690,9 +693,10 @@ async function start() {
   const [settings, languages] = await Promise.all(["frontend/settings", "languages"].map((path) =>
     call(path).then((response) => response.json())));
   Object.assign(state, { settings, languages, ready: true });
-  from.replaceChildren(from.options[0], ...languages.map((one) => make("option", { value: one.code }, one.name)));
-  const targets = languages.filter((one) => languages.some((other) => other.targets.includes(one.code)));
-  to.replaceChildren(...targets.map((one) => make("option", { value: one.code }, one.name)));
+  const show = (one) => make("option", { value: one.code }, one.name);
+  from.replaceChildren(from.options[0], ...languages.filter((one) => one.targets.length).map(show));
+  to.replaceChildren(...languages.filter((one) =>
+    languages.some((other) => other.targets.includes(one.code))).map(show));
   chooseLanguages(settings.language?.source?.code, settings.language?.target?.code);
   chooseLanguages(...store.get("languages", []));
   byId("key-field").hidden = !settings.keyRequired;

@@ -109,6 +109,7 @@ class Mock(http.server.ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.delay = 0.004            # seconds per word
         self.fault = None             # (status, message, headers): the response to each POST
+        self.sources = list(NAMES)    # languages that have targets
         self.settings = {}            # replaces values of /frontend/settings
         self.bodies, self.cancelled, self.documents = [], 0, {}
 
@@ -145,7 +146,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             with open(os.path.join(self.server.folder, name), "rb") as file:
                 self.reply(file.read(), kind)
         elif path == "/languages":
-            self.reply([{"code": code, "name": name, "targets": list(NAMES)} for code, name in NAMES.items()])
+            self.reply([{"code": code, "name": name, "targets": list(NAMES) if code in self.server.sources else []}
+                        for code, name in NAMES.items()])
         elif path == "/frontend/settings":
             self.reply({"apiKeys": False, "charLimit": 5000, "frontendTimeout": 300, "keyRequired": False,
                         "language": {"source": {"code": "auto", "name": "Auto Detect"},

@@ -361,6 +361,11 @@ def check_errors(browser, url, mock):
     equal("the key is sent", mock.bodies[-1].get("api_key"), "secret")
     mock.settings = {}
     quiet(browser, "the key", url)
+    mock.sources = ["en"]
+    check_controls(browser, url)
+    equal("sources are the languages with targets", browser.run("[...from.options].map((one) => one.value)"),
+          ["auto", "en"])
+    mock.sources = ["en", "de", "ar"]
 
 
 def check_files(browser, url):
@@ -413,12 +418,14 @@ def check_controls(browser, url):
     equal("help is closed", browser.run("[byId('help').open, document.activeElement.id]"), [False, "source"])
     browser.run("byId('theme').focus()")
     order = []
-    for _ in range(9):
+    expected = ["from", "swap", "to", "source", "file-open", "clear", "word chosen", "copy", "summary"]
+    if browser.run("byId('swap').disabled"):
+        expected.remove("swap")
+    for _ in expected:
         browser.key("Tab")
         order.append(browser.run("document.activeElement.id || document.activeElement.className || "
                                  "document.activeElement.localName"))
-    equal("focus order", order,
-          ["from", "swap", "to", "source", "file-open", "clear", "word chosen", "copy", "summary"])
+    equal("focus order", order, expected)
     roles = ("button", "checkbox", "combobox", "textbox", "link", "DisclosureTriangle")
     nodes = [node for node in browser.send("Accessibility.getFullAXTree")["nodes"]
              if node.get("role", {}).get("value") in roles]
@@ -428,6 +435,11 @@ def check_controls(browser, url):
     shortcut(browser, "Enter", 13, 2)
     until(browser, "a translation", READY + " && record.calls.length > 0")
     equal("Ctrl+Enter translates", browser.run("record.calls.map((one) => one.body.beam ?? 0)"), [1, 0])
+    if browser.run("byId('swap').disabled"):  # The server translates in one direction only.
+        shortcut(browser, "Enter", 13, 1)
+        equal("nothing is swapped", browser.run("[to.value, source.value]"), [target, TEXT])
+        quiet(browser, "controls", url)
+        return
     pick(browser, "from", "en")
     until(browser, "a translation", READY)
     pick(browser, "from", target)
