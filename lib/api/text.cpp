@@ -6,7 +6,7 @@
 #include "api/io.h"
 #include "api/model_handle.h"
 #include "data/corpus.h"
-#include "text/sentences.h"
+#include "text/sentences/splitter.h"
 #include "text/words/tokenizer.h"
 
 using namespace xf;

@@ -1,7 +1,7 @@
 // The sentence splitter: a table of texts, properties that hold for all texts, and time.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "text/sentences.h"
+#include "text/sentences/splitter.h"
 
 #include <utf8proc.h>
 
@@ -47,6 +47,8 @@ void check_properties(const std::string &text, const char *language, size_t max_
         }
         CHECK(!is_white(c));
         CHECK(max_characters == 0 || count <= max_characters);
+        const std::string sentence = text.substr(begin, end - begin);
+        if (max_characters == 0) CHECK_EQ(split(sentence, language), sentence);
     }
     check_white(last, text.size());
 }

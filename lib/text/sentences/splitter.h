@@ -1,7 +1,7 @@
 // Sentence boundaries in UTF-8 text.
 //
 // The rules are those of UAX #29, section 5, with these changes. Abbreviations, initials, ordinals, and list markers do
-// not end a sentence; sentence_words.h has the words of each language. A terminator of the Latin, Greek, Cyrillic, or
+// not end a sentence; words.h has the words of each language. A terminator of the Latin, Greek, Cyrillic, or
 // Arabic script ends a sentence only before white space, and no terminator does so before a lower-case letter. A
 // sentence never contains a line end, because a translation must keep the lines of its source.
 //

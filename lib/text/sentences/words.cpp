@@ -1,7 +1,7 @@
-// The tables; see sentence_words.h.
+// The tables; see words.h.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "text/sentence_words.h"
+#include "text/sentences/words.h"
 
 #include <algorithm>
 #include <iterator>
@@ -24,7 +24,7 @@ constexpr Language kLanguages[] = {
      "Sept Sun Tab Ver Vol Vols art c ch chap ed eds fig figs no op p par para pp sec sect ver vol vols",
      "A.M Apt Ariz Assn Ave B.A Blvd Bros Calif Co Conn Corp Cos D.C Dept Esq Fla Fri Hwy Ill Inc Jr Ln Ltd M.A M.D "
      "Mass Md Mfg Mich Minn Mon P.M Pa Ph.D Pl Rd Sq Sr Tel Tex Thu Thur Thurs Tue Tues U.K U.N U.S U.S.A Univ Va Wash "
-     "Wed a.m al am dept est et.al etc ext ff ft hr hrs lb lbs max min misc oz p.m pm tel",
+     "Wed a.m al am dept est et.al ext ff ft hr hrs lb lbs max min misc oz p.m pm tel",
      "A After All Also Although An And Another Are As At Because Before But By Can Click Did Do Does Each Every First "
      "For From Good Has Have He Her Here His How However I If In Is It Its Let Like Many Maybe More Most My Next No "
      "Not Now Of On Once One Only Or Other Our Please She Since So Some Such That The Their Then There These They This "
@@ -55,8 +55,8 @@ constexpr Language kLanguages[] = {
      "réf sc sing sup suppl trad tél vs vx Éd éd éds",
      "Art Chap Fig No N° P Sect T Tab Vol al alin art avr ch chap coll déc fig févr janv juil n no nos nov n° oct p pp "
      "sect sept t tabl vol §",
-     "Cie Co Corp Etc Inc J.-C Jr Ltd Me R.A.T.P S.A S.A.R.L S.N.C.F U.S.A apr.J.-C av.J.-C etc ex h hab jr max min "
-     "mod mus nb op ord sec sqq ss suiv temp",
+     "Cie Co Corp Inc J.-C Jr Ltd Me R.A.T.P S.A S.A.R.L S.N.C.F U.S.A apr.J.-C av.J.-C ex h hab jr max min mod mus nb "
+     "op ord sec sqq ss suiv temp",
      "Afin Ainsi Alors Après Au Aucun Aucune Aujourd Aussi Autre Aux Avant Avec Bien C Car Ce Ceci Cela Celle Celui "
      "Cependant Ces Cet Cette Ceux Chaque Comme Comment D Dans De Depuis Des Donc Du Dès Elle Elles En Enfin Ensuite "
      "Est Et Il Ils J Je L La Le Les Leur Leurs Lors Lorsque Mais Mon Même N Ne Non Nous On Or Ou Oui Où Par Parce "
@@ -68,8 +68,7 @@ constexpr Language kLanguages[] = {
      "admón aprox cf cfr dcha depto e.g ej esq gob i.e izq p.ej prov teléf vid vs",
      "Art Fig N No Núm Pág Vol abr ago art arts c cap caps dic ed ene feb fig figs jul jun lám mar may n no nov nº núm "
      "núms oct p pp pág págs sep sept t tít vol vols",
-     "Cía E.U.A EE.UU EEUU Etc FF Inc JJ Jr Ltd RR S.A S.L S.R.L UU a.C a.J.C a.m al ca d.C d.J.C etc h jr min máx mín "
-     "p.m tel",
+     "Cía E.U.A EE.UU EEUU FF Inc JJ Jr Ltd RR S.A S.L S.R.L UU a.C a.J.C a.m al ca d.C d.J.C h jr min máx mín p.m tel",
      "A Además Ahora Al Algunos Ante Antes Aquel Aquí Así Aunque Cada Como Con Cuando Cuál Cómo De Debe Del Desde "
      "Después Donde Durante El Ella Ellas Ellos En Entonces Era Es Esa Ese Eso Esta Estaba Estas Este Esto Estos Está "
      "Están Fue Ha Hasta Hay La Las Le Lo Los Luego Mi Mientras Muchos Más Ni No Nos Nosotros O Otra Otro Para Pero "
@@ -78,12 +77,11 @@ constexpr Language kLanguages[] = {
     {"it",
      "Arch Avv C.so Cap Cav Cfr Col Comm Don Dott Dott.ssa Dr Egr Gen Gent Geom Ill Ing Mons On P.es P.za P.zza Prof "
      "Prof.ssa Rag Rev S SS Sen Sig Sig.na Sig.ra Sigg Spett Ss Tel V.le ad.es arch avv c.so ca cav cf cfr dott "
-     "dott.ssa dr e.g egr es gent geom i.e ing mons on p.es p.za p.zza prof prof.ssa proff rag rev s sig sig.na sig.ra "
+     "dott.ssa dr e.g egr es gent geom i.e ing mons p.es p.za p.zza prof prof.ssa proff rag rev s sig sig.na sig.ra "
      "sigg spett tel v v.le",
      "Art Fig N Pag Vol ago apr art artt capp dic ed feb fig figg giu lug mag mar n nn no nov nr ott p pag pagg par pp "
      "set sett sez tab tav vol voll",
-     "Co Ecc Inc Jr Ltd S.p.A S.r.l U.S.A a.C a.m al cap col comm d.C don ecc etc gen h ill jr max min op p.m s.p.a "
-     "s.r.l sen vs",
+     "Co Inc Jr Ltd S.p.A S.r.l U.S.A a.C a.m al cap col comm d.C don gen h ill jr max min op p.m s.p.a s.r.l sen vs",
      "A Ad Ai Al Alcuni Alla Alle Allora Anche Ancora Appena Che Chi Ci Come Con Cosa Così Da Dal Dalla Dei Del Della "
      "Delle Di Dopo Dove Durante E Ed Era Fu Gli Ha I Il In Infine Inoltre Io L La Le Lei Lo Loro Lui Ma Mentre Mi "
      "Molti Nei Nel Nella Nelle No Noi Non O Oggi Ogni Per Perché Però Più Poi Prima Quale Quali Quando Quanto Quella "
@@ -95,7 +93,7 @@ constexpr Language kLanguages[] = {
      "V.Ex V.S aprox ca cf e.g i.e máx mín obs p.ex séc vs",
      "Art Fig N Pág Vol abr ago art arts cap caps dez ed fev fig figs inc jan jul jun mai mar n n.º no nos nov nº núm "
      "out p par pp pág págs set t vol vols",
-     "Cia Co E.U.A EUA Etc Inc Jr Ltd Ltda R S.A a.C a.m al d.C etc ex h jr min p.m tel",
+     "Cia Co E.U.A EUA Inc Jr Ltd Ltda R S.A a.C a.m al d.C ex h jr min p.m tel",
      "A Algumas Alguns Além Antes Ao Aos Apesar Após Aqui As Assim Até Cada Com Como Contudo Da Das De Depois Desde Do "
      "Dos Durante E Ela Elas Ele Eles Em Embora Enquanto Entretanto Então Era Essa Esse Esta Este Está Eu Foi Há Isso "
      "Isto Já Logo Mais Mas Mesmo Meu Minha Muito Muitos Na Nas Nem Nessa Nesse Nesta Neste No Nos Nossa Nosso Não Nós "
@@ -107,7 +105,7 @@ constexpr Language kLanguages[] = {
      "n.a.v nl o.a o.m plm prof resp s.v.p t.a.v t.o.v t.w vgl vs z.g zgn",
      "Afb Art Blz Fig Hfst No Nr Vol afb apr art aug blz dec di dl do feb fig hfst hst jan jul jun ma mrt no nov nr "
      "nrs okt p pag par pp sep sept vol vr wo za zo",
-     "B.V Co Enz Inc Jr Ltd N.V Sr al e.a e.d enz etc ff gem gen h jr max min n.C n.Chr ong sr st str tel u v.C v.Chr",
+     "B.V Co Inc Jr Ltd N.V Sr al e.a e.d ff gem gen h jr max min n.C n.Chr ong sr st str tel u v.C v.Chr",
      "Aan Al Alle Alleen Als Bij Daar Daarna Daarom Dan Dat De Deze Die Dit Doch Door Dus Echter Een En Er Geen Haar "
      "Heeft Het Hier Hij Hoe Hun Iedere Ik In Is Je Jij Maar Man Meer Men Met Mijn Na Naar Nadat Nee Niet Niets Nog Nu "
      "Of Om Omdat Ondanks Onder Ook Op Over Pas Sinds Sommige Soms Te Tegen Ten Terwijl Toch Toen Tot Tussen U Uit Van "
@@ -117,7 +115,7 @@ constexpr Language kLanguages[] = {
      "al bp cyt doc dr fr gen gm godz gr hab inż jw kard kpt ks lek m.in mgr mjr nakł niem np oprac os p pl pow pp "
      "ppłk prof przekł pt płk red ros sierż tj tzn tzw tłum ul ur woj ws ww wyd właśc zm zob zw łac Św śp św",
      "Art Fig Nr Rozdz Rys Str Tab art fig nr par pkt poz rozdz ryc rys s ss str t tab tom ust vol z",
-     "Co Inc Itd Itp Jr Ltd ang bł ds etc im in itd itp jr km m max min mld mln ok por r sek szt tel tys w wg zł",
+     "Co Inc Jr Ltd ang bł ds im jr km m max min mld mln ok por r sek szt tel tys w wg zł",
      "A Aby Albo Ale Bo By Był Była Było Co Czy Dla Dlaczego Dlatego Do Dopiero Gdy Gdzie I Ich Ja Jak Jako Jednak "
      "Jego Jej Jest Jeśli Już Każdy Kiedy Kto Która Które Który Ma Mam Mimo Mnie Możesz Można My Na Nad Nie Nigdy No O "
      "Od On Ona One Oni Ono Oraz Po Pod Podczas Ponieważ Potem Poza Przed Przez Przy Sam Skąd Są Ta Tak Także Tam Te "
