@@ -92,7 +92,9 @@ static void add_line(struct session *session, const char *text, size_t length) {
         add_refused(session);
         return;
     }
-    if (!session->warned && has_several_sentences(text, size)) {
+    size_t sentences = 0;
+    if (!session->warned) xf_split_sentences(text, size, NULL, 0, NULL, 0, &sentences, NULL); /* counts them */
+    if (sentences > 1) {
         complain(
             "warning: line %lld seems to contain several sentences; a model that was trained on single sentences "
             "may translate only one. Put each sentence on a separate line. This warning is printed once",
