@@ -1,5 +1,5 @@
-// Any bytes as text, through the public API: encoded and decoded by each kind of tokenizer, and measured by BLEU and
-// chrF.
+// Any bytes as text, through the public API: split into sentences, encoded and decoded by each kind of tokenizer, and
+// measured by BLEU and chrF.
 //
 // The first byte says which tokenizer. One without normalisation gives back any bytes; one with it gives the same for
 // what it gave; those of SentencePiece take anything.
@@ -100,6 +100,30 @@ void measure(std::string_view text) {
         fuzz::defect("chrF is %g", chrf);
 }
 
+// Sentences are in order, and none contains a line end.
+void split(std::string_view text) {
+    static constexpr const char *kLanguages[] = {nullptr, "en", "de", "el", "ja"};
+    const char *const language = kLanguages[text.size() % std::size(kLanguages)];
+    const size_t most = text.size() % 9;
+    size_t count = 0, again = 0, last = 0;
+    const xf_status asked = JUDGED(xf_split_sentences, text.data(), text.size(), language, most, nullptr, 0, &count);
+    if (asked == XF_OK && count > 0) fuzz::defect("%zu sentences without a buffer", count);
+    if (asked == XF_ERROR_DATA && xf::find_invalid_utf8(text) == std::string_view::npos) fuzz::defect("valid UTF-8");
+    if (asked != XF_ERROR_BUFFER_TOO_SMALL) return;
+    std::vector<xf_span> spans(count);
+    const xf_status status =
+        JUDGED(xf_split_sentences, text.data(), text.size(), language, most, spans.data(), count, &again);
+    if (status == XF_ERROR_NO_MEMORY) return;
+    if (status != XF_OK || again != count) fuzz::defect("%zu sentences, then %zu", count, again);
+    for (const xf_span &span : spans) {
+        if (span.begin < last || span.end <= span.begin || span.end > text.size())
+            fuzz::defect("a sentence from %zu to %zu after %zu", span.begin, span.end, last);
+        if (text.substr(span.begin, span.end - span.begin).find('\n') != std::string_view::npos)
+            fuzz::defect("a sentence with a line end");
+        last = span.end;
+    }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -108,6 +132,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t which = choices.below(world.learnt.size() + world.imported.size() + 1);
     const std::string_view text = choices.rest();
     fuzz::run(world.host, data, size, [&] {
+        split(text);
         if (which < world.learnt.size())
             learnt(world.learnt[which], which % 3 != 0, text);
         else if (which - world.learnt.size() < world.imported.size())
