@@ -26,6 +26,8 @@ constexpr size_t kLongestWord = 32;
 using Kind = CharacterKind;
 using Char = TextCharacter;
 
+bool is_hangul(uint32_t c) { return c >= 0xAC00 && c <= 0xD7A3; }
+
 class Splitter {
 public:
     Splitter(std::string_view text, const char *language, size_t max_characters)
@@ -54,7 +56,6 @@ private:
     }
     Terminator look_ahead(size_t offset) const;
     bool skip_citation(size_t *offset) const;
-    bool precedes_space(size_t offset) const { return at(offset).kind == Kind::kSpace || ends_line(at(offset).kind); }
     bool ends_sentence(const Terminator &t) const;
     bool word_ends_sentence(const Terminator &t) const;
     bool number_ends_sentence(const Terminator &t, bool starts) const;
@@ -70,6 +71,7 @@ private:
     std::vector<TextSpan> spans_;
     size_t sentence_ = 0;          // where the current sentence begins
     bool has_content_ = false;     // it has a letter or a number
+    bool quoted_ = false;          // an odd number of " precedes in the line
     size_t word_ = 0, chain_ = 0;  // where the current word begins, and the abbreviations before it ("z. B.")
 };
 
@@ -81,6 +83,7 @@ std::vector<TextSpan> Splitter::split() {
         if (c.kind == Kind::kLine) {
             if (last > sentence_) add(last);
             start_sentence(c.next);
+            quoted_ = false;
             i = sentence_;
         } else if (c.kind == Kind::kSpace) {
             const bool continues = i > word_ && i - word_ <= 5 && text_[i - 1] == '.';
@@ -92,12 +95,14 @@ std::vector<TextSpan> Splitter::split() {
             if (has_content_ && ends_sentence(t)) {
                 add(t.sentence_end);
                 start_sentence(t.next_sentence);
+                quoted_ = quoted_ && !t.closed;
                 i = sentence_;
             } else {
                 i = last = t.end;
             }
         } else {
             has_content_ |= is_letter_or_number(c.kind);
+            quoted_ ^= c.code == '"';
             i = last = c.next;
         }
     }
@@ -122,9 +127,12 @@ Splitter::Terminator Splitter::look_ahead(size_t offset) const {
         i = c.next;
     }
     t.end = i;
-    // After a full stop of CJK, an opening quotation mark can follow without a space.
+    // In CJK, an opening quotation mark can follow without a space.
     const auto closes = [&] {
-        if (c.kind == Kind::kQuote && t.wide && !precedes_space(c.next)) return is_final_quote(c.code);
+        if (c.kind == Kind::kQuote && !ends_line(at(c.next).kind) && at(c.next).kind != Kind::kSpace) {
+            if (t.wide) return is_final_quote(c.code) || (c.code == '"' && quoted_);
+            if (is_initial_quote(c.code) && is_letter(at(c.next).kind)) return false;
+        }
         return c.kind == Kind::kQuote || c.kind == Kind::kClosing || c.kind == Kind::kMark;
     };
     for (; closes() || skip_citation(&i); c = at(i)) {
@@ -176,9 +184,10 @@ bool Splitter::ends_sentence(const Terminator &t) const {
         const size_t particle = spaced ? kParticles.npos : kParticles.find(next.code);
         return particle == kParticles.npos || (!t.closed && (particle > 1 || terminators == "\u3002"));
     }
-    if (!spaced)  // before Han and kana, but not Hangul
-        return !t.dots && next.kind == Kind::kLetter && is_wide(next.code) &&
-               (next.code < 0xAC00 || next.code > 0xD7A3);
+    if (!spaced) {  // before Han and kana, but not Hangul
+        const bool opens = next.kind == Kind::kOpening || is_initial_quote(next.code);
+        return !t.dots && (opens || is_letter(next.kind)) && is_wide(word.code) && !is_hangul(word.code);
+    }
     if (word.kind == Kind::kLower) {
         // Dutch: "'s Avonds".
         const bool apostrophe = next.code == '\'' || next.code == 0x2019;

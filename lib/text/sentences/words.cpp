@@ -15,6 +15,7 @@ struct Language {
     std::string_view always, before_number, usually, starters;  // sorted words, separated by spaces
 };
 
+// The last row is for all other languages.
 constexpr Language kLanguages[] = {
     {"en",
      "Adm Brig Capt Cdr Chas Cmdr Col Cpl Cpt Dr Drs Fr Ft Gen Geo Gov Hon Jos Lt Maj Messrs Mlle Mme Mr Mrs Ms Mt Mts "
@@ -77,7 +78,7 @@ constexpr Language kLanguages[] = {
     {"it",
      "Arch Avv C.so Cap Cav Cfr Col Comm Don Dott Dott.ssa Dr Egr Gen Gent Geom Ill Ing Mons On P.es P.za P.zza Prof "
      "Prof.ssa Rag Rev S SS Sen Sig Sig.na Sig.ra Sigg Spett Ss Tel V.le ad.es arch avv c.so ca cav cf cfr dott "
-     "dott.ssa dr e.g egr es gent geom i.e ing mons p.es p.za p.zza prof prof.ssa proff rag rev s sig sig.na sig.ra "
+     "dott.ssa dr e.g egr es gent geom i.e ing mons p.es p.za p.zza prof prof.ssa proff rag rev s sec sig sig.na sig.ra "
      "sigg spett tel v v.le",
      "Art Fig N Pag Vol ago apr art artt capp dic ed feb fig figg giu lug mag mar n nn no nov nr ott p pag pagg par pp "
      "set sett sez tab tav vol voll",
@@ -133,7 +134,8 @@ constexpr Language kLanguages[] = {
      "Можно Мой Мы На Над Надо Наш Не Него Нет Ни Но Ну О Об Однако Он Она Они Оно От По Под После Потом Потому При "
      "Про Просто С Сам Себя Сегодня Сейчас Со Так Также Такие Там Тем Теперь То Тогда Того Тоже Только Тот Ты У Уже "
      "Хотя Чем Через Что Чтобы Эта Эти Это Этот Я"},
-    {"hi", "डॉ प्रो श्री", "", "", ""},
+    {"hi", "डॉ प्रो रु श्री", "", "", ""},
+    {"", "Dr Ing Mgr Mr Mrs Ms Prof Sr St dr e.g i.e prof vs", "No Nr no nr", "", ""},
 };
 // clang-format on
 
@@ -178,8 +180,8 @@ bool is_language(const char *language, std::string_view code) {
 
 SentenceWords::SentenceWords(const char *language) : first_(0), last_(kLanguageCount) {
     if (language == nullptr || *language == '\0') return;
-    while (first_ < kLanguageCount && !is_language(language, kLanguages[first_].code)) ++first_;
-    last_ = std::min(first_ + 1, kLanguageCount);
+    while (first_ + 1 < kLanguageCount && !is_language(language, kLanguages[first_].code)) ++first_;
+    last_ = first_ + 1;
     greek_ = is_language(language, "el");
 }
 

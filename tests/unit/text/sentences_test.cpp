@@ -48,7 +48,8 @@ void check_properties(const std::string &text, const char *language, size_t max_
         CHECK(!is_white(c));
         CHECK(max_characters == 0 || count <= max_characters);
         const std::string sentence = text.substr(begin, end - begin);
-        if (max_characters == 0) CHECK_EQ(split(sentence, language), sentence);
+        // In a part of a text, an opening " may be missing.
+        if (max_characters == 0 && text.find('"') == text.npos) CHECK_EQ(split(sentence, language), sentence);
     }
     check_white(last, text.size());
 }
@@ -59,41 +60,38 @@ std::string repeated(std::string_view part, size_t bytes) {
     return text;
 }
 
+// The text and its sentences, joined by bars, of a row of the table.
+std::pair<std::string, std::string> parse(std::string marked) {
+    for (const auto &[from, to] : {std::pair("\\n", "\n"), {"\\r", "\r"}, {"\\t", "\t"}})
+        for (size_t at; (at = marked.find(from)) != marked.npos;) marked.replace(at, 2, to);
+    std::string text, sentences;
+    std::stringstream parts(marked);
+    for (std::string part; std::getline(parts, part, '|');) {
+        text += part;
+        part.erase(0, part.find_first_not_of(" \n\r\t"));
+        part.erase(part.find_last_not_of(" \n\r\t") + 1);
+        sentences.append(sentences.empty() ? "" : "|").append(part);
+    }
+    return {text, sentences};
+}
+
 }  // namespace
 
 XF_TEST(agrees_with_the_table) {
     std::ifstream file(XF_SENTENCES);
     std::map<std::string, int> cases;
     for (std::string line; std::getline(file, line);) {
-        if (line.empty() || line[0] == '#') continue;
+        if (line.starts_with('#')) continue;
         const size_t tab = line.find('\t');
         const std::string language = line.substr(0, tab);
-        std::string text, expected;
-        bool begins = false;  // white space follows a boundary, which is not part of the sentences
-        for (size_t i = tab + 1; i < line.size(); ++i) {
-            char c = line[i];
-            if (c == '\\' && (line[++i] == 'n' || line[i] == 'r' || line[i] == 't'))
-                c = line[i] == 'n' ? '\n' : line[i] == 'r' ? '\r' : '\t';
-            const bool white = c == ' ' || c == '\n' || c == '\r' || c == '\t';
-            if (c == '|') {
-                while (!expected.empty() && std::strchr(" \n\r\t", expected.back()) != nullptr) expected.pop_back();
-                begins = true;
-                expected += '|';
-                continue;
-            }
-            text += c;
-            if (begins && white) continue;
-            begins = false;
-            expected += c;
-        }
-        if (text.find_first_not_of(" \n\t") == text.npos) expected.clear();
+        const auto [text, sentences] = parse(line.substr(tab + 1));
         CHECK_EQ(language + ": " + split(text, language == "-" ? nullptr : language.c_str()),
-                 language + ": " + expected);
+                 language + ": " + sentences);
         ++cases[language];
     }
     for (const char *language : {"en", "de", "fr"}) CHECK(cases[language] >= 20);
     for (const char *language : {"es", "it", "pt", "nl", "pl", "ru", "ja", "zh", "th", "hi", "ar"})
-        CHECK(cases[language] >= 5 || (std::printf("%s\n", language), false));
+        CHECK(cases[language] >= 5);
 }
 
 XF_TEST(spans_have_their_properties) {
