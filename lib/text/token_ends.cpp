@@ -11,9 +11,12 @@
 namespace xf {
 namespace {
 
-// How far the search for equal characters goes after a difference. The text of an unknown token is short, but the
-// original may be long.
-constexpr size_t kMaxSkippedOfTokens = 8, kMaxSkippedOfText = 256;
+// The search for the end of a difference skips at most this many characters of the tokens.
+constexpr size_t kMaxSkippedOfTokens = 8;
+
+// The stages of this search: how many characters must be equal after the difference, and how many characters of the
+// text the difference has at most. The text of an unknown token is short, but the original may be long.
+constexpr struct { size_t equal, skipped; } kStages[] = {{2, 8}, {1, 8}, {2, 256}, {1, 256}};
 
 // A decomposed character, and the character to which it belongs.
 struct Key {
@@ -24,8 +27,8 @@ struct Key {
 std::vector<Key> keys_of(std::string_view text) {
     std::vector<Key> keys;
     keys.reserve(text.size());
-    const auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT |
-                                                        UTF8PROC_CASEFOLD | UTF8PROC_IGNORE);
+    const auto options =
+        static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD);
     int boundary_class = 0;
     for (size_t i = 0; i < text.size();) {
         const CodePoint c = decode_utf8(text, i);
@@ -50,10 +53,9 @@ void skip_difference(const std::vector<Key> &tokens, const std::vector<Key> &tex
         ++*(token_space ? i : j);
         return;
     }
-    // Prefers two equal characters to one, and then the shortest difference.
-    for (const size_t equal : {2, 1}) {
-        for (size_t skipped = 1; skipped <= kMaxSkippedOfTokens + kMaxSkippedOfText; ++skipped) {
-            const size_t first = skipped > kMaxSkippedOfText ? skipped - kMaxSkippedOfText : 0;
+    for (const auto &[equal, most] : kStages) {
+        for (size_t skipped = 1; skipped <= kMaxSkippedOfTokens + most; ++skipped) {
+            const size_t first = skipped > most ? skipped - most : 0;
             for (size_t of_tokens = first; of_tokens <= std::min(skipped, kMaxSkippedOfTokens); ++of_tokens) {
                 const size_t a = *i + of_tokens, b = *j + skipped - of_tokens;
                 if (a + equal > tokens.size() || b + equal > text.size()) continue;

@@ -79,7 +79,7 @@ inline bool same(const std::vector<xf::Hypothesis> &a, const std::vector<xf::Hyp
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const xf::Hypothesis &x, const xf::Hypothesis &y) {
         return x.ids == y.ids && x.score == y.score && x.log_probability == y.log_probability &&
                x.finished == y.finished && x.complete == y.complete &&
-               x.token_log_probabilities == y.token_log_probabilities;
+               x.token_log_probabilities == y.token_log_probabilities && x.alignment == y.alignment;
     });
 }
 
@@ -125,7 +125,7 @@ struct Request {
     }
 };
 
-// Requests with all kinds of options. on_host: also with sampling, alternatives, and limits of repetitions.
+// Requests with all kinds of options. on_host: also with sampling, alternatives, limits of repetitions, and alignment.
 inline std::vector<Request> random_requests(uint64_t seed, int count, bool on_host = false) {
     Draw draw(seed);
     std::vector<Request> requests;
@@ -144,6 +144,7 @@ inline std::vector<Request> random_requests(uint64_t seed, int count, bool on_ho
             requests.push_back(std::move(r));
             continue;
         }
+        if (i % 3 == 1) r.more["decode.alignment"] = "true";
         if (i % 7 == 2 || i % 7 == 4) r.beam.beam = 1, r.beam.n_best = draw.between(1, 5);
         if (i % 7 == 2) r.more["decode.temperature"] = xf::number(static_cast<double>(draw.between(1, 20)) / 10);
         if (i % 14 == 2) r.more["decode.top_k"] = std::to_string(draw.between(1, 8));
