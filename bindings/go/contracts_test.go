@@ -749,6 +749,23 @@ var operations = map[string]func(w *world, a []string) (string, error){
 		plain := need(w.decoder.Translate(background, []string{"one"}, nil))
 		return fmt.Sprintf("%d then %d", len(found[0].Hypotheses), len(plain[0].Hypotheses)), nil
 	},
+	"translate.alignment": func(w *world, a []string) (string, error) {
+		found := need(w.decoder.Translate(background, []string{" one two"}, &Params{Settings: options(a)}))[0]
+		best, ends := found.Best(), found.SourceEnds
+		if len(ends) == 0 && len(best.Alignment) == 0 && len(best.TextEnds) == 0 {
+			return "none", nil
+		}
+		state, count := "aligned", len(best.IDs)
+		if len(best.Alignment) != count || len(best.TextEnds) != count || best.TextEnds[count-1] != len(best.Text) {
+			state = "wrong"
+		}
+		for _, s := range best.Alignment {
+			if s < 0 || int(s)+1 >= len(ends) {
+				state = "wrong"
+			}
+		}
+		return fmt.Sprintf("source %d translation %s", ends[len(ends)-1], state), nil
+	},
 	"translate.prefixes": func(w *world, a []string) (string, error) {
 		found, err := w.decoder.Translate(background, []string{"four two"}, &Params{Prefixes: several(a[0], "/")})
 		if err != nil || found[0].Err != nil {

@@ -22,6 +22,10 @@ type Hypothesis struct {
 	// that of the end symbol. LogProbability is their sum.
 	TokenLogProbabilities []float32
 	LogProbability        float64
+	// Alignment has the index of the source token to which each token is aligned, -1: none, and TextEnds the size of the
+	// text of the tokens up to each one in bytes. Both are empty without "decode.alignment".
+	Alignment []int32
+	TextEnds  []int
 	// Score is LogProbability divided by the length penalty.
 	Score float64
 	// Finished reports whether the hypothesis ended with the end symbol; false: a limit cut it off.
@@ -37,6 +41,9 @@ type Result struct {
 	// Err is the reason if there are none: ErrData (invalid UTF-8), ErrOutOfRange (too long, or an invalid id),
 	// ErrDeadline (not begun in time).
 	Err error
+	// SourceEnds are the offsets in the text where its tokens end, in bytes; empty without "decode.alignment" and for a
+	// source of ids.
+	SourceEnds []int
 }
 
 // Best returns the best hypothesis, or an empty one if there is none.
@@ -168,8 +175,10 @@ func readResult(p *C.xf_hypotheses, sentence C.size_t) (r Result) {
 		r.Err = check(C.xf_hypotheses_get(p, sentence, i, &h, &e), &e)
 		r.Hypotheses = append(r.Hypotheses, Hypothesis{text(h.text, h.text_length), copied[int32](h.ids, int(h.id_count)),
 			copied[float32](h.token_log_probabilities, int(h.id_count)+int(h.finished)), float64(h.log_probability),
-			float64(h.score), h.finished != 0, h.complete != 0})
+			copied[int32](h.alignment, int(h.id_count)), copied[int](h.text_ends, int(h.id_count)), float64(h.score),
+			h.finished != 0, h.complete != 0})
 	}
+	r.SourceEnds = copied[int](info.source_ends, int(info.source_token_count))
 	return r
 }
 

@@ -394,8 +394,9 @@ type EngineInfo struct {
 	// ended without an error, with ErrCancelled, and with another error.
 	Submitted, Completed, Cancelled, Failed int64
 	// Steps counts steps of the search, EncoderPasses passes of the encoder, and Restarts requests that began again because
-	// memory was exhausted.
-	Steps, EncoderPasses, Restarts int64
+	// memory was exhausted. Rows counts the hypotheses of the active requests in all steps; Rows / Steps is the mean batch
+	// size.
+	Steps, Rows, EncoderPasses, Restarts int64
 	// ModelHash is a hash of the options and weights of the current model. Equal models have equal hashes.
 	ModelHash uint64
 	// Models is the number of models in use: the current one, and earlier ones with active requests.
@@ -407,6 +408,6 @@ func (e *Engine) Info() (EngineInfo, error) {
 	i := C.xf_engine_info{struct_size: C.sizeof_xf_engine_info}
 	err := do(func(c *call) status { return C.xf_engine_get_info(e.in(c), &i, &c.err) })
 	return EngineInfo{int64(i.waiting), int64(i.active), int64(i.events), int64(i.submitted), int64(i.completed),
-		int64(i.cancelled), int64(i.failed), int64(i.steps), int64(i.encoder_passes), int64(i.restarts),
+		int64(i.cancelled), int64(i.failed), int64(i.steps), int64(i.rows), int64(i.encoder_passes), int64(i.restarts),
 		uint64(i.model_hash), int(i.model_count)}, err
 }

@@ -30,6 +30,8 @@ struct Hypothesis {
     std::string_view text;        /**< UTF-8, NUL-terminated; data() is NULL if the model has no tokenizer */
     span<const std::int32_t> ids; /**< target ids without start and end symbols */
     span<const float> token_log_probabilities; /**< if finished, the last is that of the end symbol */
+    span<const std::int32_t> alignment;        /**< source token of each id, -1: none; empty without "decode.alignment" */
+    span<const std::size_t> text_ends;         /**< size of the text of the first i + 1 ids; empty: as alignment */
     double log_probability;                    /**< sum of token_log_probabilities */
     double score;                              /**< log_probability divided by the length penalty */
     bool finished;                             /**< false if a limit cut it off or no token could follow */
@@ -47,6 +49,8 @@ struct HypothesisAt {
         return {{h.text, h.text_length},
                 {h.ids, h.id_count},
                 {h.token_log_probabilities, h.id_count + (h.finished != 0 ? 1 : 0)},
+                {h.alignment, h.alignment != nullptr ? h.id_count : 0},
+                {h.text_ends, h.text_ends != nullptr ? h.id_count : 0},
                 h.log_probability,
                 h.score,
                 h.finished != 0,
@@ -89,6 +93,12 @@ public:
      *  @return status, message, and number of hypotheses; the message is owned by this object */
     xf_sentence_info status(std::size_t sentence) const {
         return detail::fill(xf_sentence_info XF_SENTENCE_INFO_INIT, xf_hypotheses_get_sentence, get(), sentence);
+    }
+    /** @brief Returns where each source token ends in the text; see xf_sentence_info. @param sentence [in] less than
+     *  size(); otherwise throws Error @return the offsets in bytes; empty without "decode.alignment" or a text */
+    span<const std::size_t> source_ends(std::size_t sentence) const {
+        const xf_sentence_info info = status(sentence);
+        return {info.source_ends, info.source_token_count};
     }
 
 private:

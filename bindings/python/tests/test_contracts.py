@@ -529,6 +529,16 @@ class Operations:
         counts = [len(w.decoder.translate(["one"], given)[0]) for given in (options(a), None)]
         return "%d then %d" % tuple(counts)
 
+    def translate__alignment(w, *a):
+        (found,) = w.decoder.translate([" one two"], options(a))
+        best = found[0]
+        if not found.source_ends and not best.alignment and not best.text_ends:
+            return "none"
+        count, size = len(best.ids), len(best.text.encode())
+        aligned = all(0 <= s < len(found.source_ends) - 1 for s in best.alignment)
+        fits = len(best.alignment) == len(best.text_ends) == count and best.text_ends[-1] == size
+        return "source %d translation %s" % (found.source_ends[-1], "aligned" if aligned and fits else best)
+
     def translate__prefixes(w, prefixes):
         (found,) = w.decoder.translate(["four two"], prefixes=several(prefixes))
         if found.error is not None:

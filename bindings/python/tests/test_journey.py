@@ -52,7 +52,7 @@ class Journey(WorldTest):
             pass
         decoder = xformer.Decoder(w.model, {**OPTIONS, "decode.beam": 5, "decode.n_best": 3, "decode.alpha": 0.6})
         translated = decoder.translate(SOURCES + [""])
-        self.assertEqual(translated.pop(), [xformer.Hypothesis("", (), (0.0,), 0.0, 0.0, True, True)])
+        self.assertEqual(translated.pop(), [xformer.Hypothesis("", (), (0.0,), 0.0, 0.0, True, True, (), ())])
         for found in translated:
             self.assertEqual(len(found), 3)
             self.assertEqual([h.score for h in found], sorted((h.score for h in found), reverse=True))

@@ -52,6 +52,8 @@ mirror! {
         failed: i64,
         /// Steps of the search.
         steps: i64,
+        /// Hypotheses of the active requests, summed over all steps; `rows / steps` is the mean batch size.
+        rows: i64,
         /// Passes of the encoder.
         encoder_passes: i64,
         /// Requests that began again because memory was exhausted.

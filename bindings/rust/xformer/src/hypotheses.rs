@@ -43,6 +43,10 @@ pub struct Hypothesis<'a> {
     pub text_bytes: Option<&'a [u8]>,
     /// Natural logarithm of each token's probability; if finished, the last is the end symbol's.
     pub token_log_probabilities: &'a [f32],
+    /// Index of the source token to which each id is aligned, -1: none. Empty without "decode.alignment".
+    pub alignment: &'a [i32],
+    /// Size in bytes of the text of the ids up to each one. Empty without "decode.alignment" or a tokenizer.
+    pub text_ends: &'a [usize],
     /// Sum of `token_log_probabilities`.
     pub log_probability: f64,
     /// `log_probability` divided by the length penalty. Hypotheses are sorted by score, best first.
@@ -90,6 +94,16 @@ impl Hypotheses {
         (0..info.hypothesis_count).map(|index| self.hypothesis(sentence, index)).collect()
     }
 
+    /// Returns where each source token of a sentence ends in its text, in bytes. Empty without "decode.alignment", for a
+    /// source of ids, and for a sentence that failed. [`Status::OutOfRange`] if `sentence` is not less than
+    /// [`len`](Hypotheses::len).
+    pub fn source_ends(&self, sentence: usize) -> Result<&[usize]> {
+        let mut info = sys::XF_SENTENCE_INFO_INIT;
+        call!(xf_hypotheses_get_sentence(self.handle.get(), sentence, &mut info))?;
+        // SAFETY: an array of this length, valid as long as the hypotheses, which the result borrows.
+        Ok(unsafe { borrowed(info.source_ends, info.source_token_count) })
+    }
+
     /// Returns the best hypothesis of a sentence, or its error, as [`get`](Hypotheses::get).
     pub fn best(&self, sentence: usize) -> Result<Hypothesis<'_>> {
         self.hypothesis(sentence, 0)
@@ -112,14 +126,23 @@ impl Hypotheses {
         call!(xf_hypotheses_get(self.handle.get(), sentence, index, &mut raw))?;
         let tokens = raw.id_count + usize::from(raw.finished != 0);
         // SAFETY: arrays of these lengths, valid as long as the hypotheses, which the result borrows.
-        let (ids, text, log_probabilities) = unsafe {
+        let (ids, text, log_probabilities, alignment, text_ends) = unsafe {
             let text = (!raw.text.is_null()).then(|| borrowed(raw.text as *const u8, raw.text_length));
-            (borrowed(raw.ids, raw.id_count), text, borrowed(raw.token_log_probabilities, tokens))
+            let by_id = |given: bool| if given { raw.id_count } else { 0 };
+            (
+                borrowed(raw.ids, raw.id_count),
+                text,
+                borrowed(raw.token_log_probabilities, tokens),
+                borrowed(raw.alignment, by_id(!raw.alignment.is_null())),
+                borrowed(raw.text_ends, by_id(!raw.text_ends.is_null())),
+            )
         };
         Ok(Hypothesis {
             ids,
             text_bytes: text,
             token_log_probabilities: log_probabilities,
+            alignment,
+            text_ends,
             log_probability: raw.log_probability,
             score: raw.score,
             finished: raw.finished != 0,

@@ -618,6 +618,18 @@ const OPERATIONS: &[(&str, Operation)] = &[
         let found = w.decoder.translate_with(&["one"], DecodeParams::new().config(&only(a)?))?.get(0)?.len();
         Ok(format!("{} then {}", found, w.decoder.translate(&["one"])?.get(0)?.len()))
     }),
+    ("translate.alignment", |w, a| {
+        let found = w.decoder.translate_with(&[" one two"], DecodeParams::new().config(&only(a)?))?;
+        let (best, ends) = (found.best(0)?, found.source_ends(0)?);
+        if ends.is_empty() && best.alignment.is_empty() && best.text_ends.is_empty() {
+            return Ok("none".to_string());
+        }
+        let aligned = best.alignment.iter().all(|&s| s >= 0 && (s as usize) + 1 < ends.len());
+        let counts = best.alignment.len() == best.ids.len() && best.text_ends.len() == best.ids.len();
+        let fits = counts && best.text_ends.last().copied() == best.text_bytes.map(<[u8]>::len);
+        let state = if aligned && fits { "aligned" } else { "wrong" };
+        Ok(format!("source {} translation {}", ends[ends.len() - 1], state))
+    }),
     ("translate.prefixes", |w, a| {
         let params = DecodeParams::new().prefixes(several(&a[0], b'/'));
         let found = w.decoder.translate_with(&["four two"], params)?;

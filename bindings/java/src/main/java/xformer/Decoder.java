@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.stream.LongStream;
 
 /**
  * Beam search with a model. A decoder serves one call at a time. It does not copy parameters, so create one for each
@@ -124,7 +125,8 @@ public final class Decoder extends NativeObject {
         f.check(Native.xf_hypotheses_get_sentence(found, sentence, info.address(), f.err()));
         int status = info.getInt(Abi.xf_sentence_info.status);
         if (status < 0) {
-            return new Translation(List.of(), XformerException.of(status, 0, info.text(Abi.xf_sentence_info.message)));
+            return new Translation(List.of(), XformerException.of(status, 0, info.text(Abi.xf_sentence_info.message)),
+                    List.of());
         }
         long count = info.getLong(Abi.xf_sentence_info.hypothesis_count);
         List<Hypothesis> all = new ArrayList<>((int) count);
@@ -134,12 +136,17 @@ public final class Decoder extends NativeObject {
             boolean finished = h.getBoolean(Abi.xf_hypothesis.finished);
             String text = h.getLong(Abi.xf_hypothesis.text) == 0 ? null
                     : Text.string(h.array(Abi.xf_hypothesis.text, h.getLong(Abi.xf_hypothesis.text_length)).bytes());
+            long aligned = h.getLong(Abi.xf_hypothesis.alignment) == 0 ? 0 : ids;
+            long ends = h.getLong(Abi.xf_hypothesis.text_ends) == 0 ? 0 : ids;
             all.add(new Hypothesis(text, h.array(Abi.xf_hypothesis.ids, 4 * ids).ints(),
                     h.array(Abi.xf_hypothesis.token_log_probabilities, 4 * (ids + (finished ? 1 : 0))).floats(),
                     h.getDouble(Abi.xf_hypothesis.log_probability), h.getDouble(Abi.xf_hypothesis.score), finished,
-                    h.getBoolean(Abi.xf_hypothesis.complete)));
+                    h.getBoolean(Abi.xf_hypothesis.complete), h.array(Abi.xf_hypothesis.alignment, 4 * aligned).ints(),
+                    h.array(Abi.xf_hypothesis.text_ends, 8 * ends).longs()));
         }
-        return new Translation(List.copyOf(all), null);
+        long tokens = info.getLong(Abi.xf_sentence_info.source_token_count);
+        long[] sourceEnds = info.array(Abi.xf_sentence_info.source_ends, 8 * tokens).longs();
+        return new Translation(List.copyOf(all), null, LongStream.of(sourceEnds).boxed().toList());
     }
 
     /** Scores given targets, as {@link #score(Batch, Call)}. */

@@ -14,9 +14,11 @@ import java.util.Objects;
  * @param score logProbability divided by the length penalty
  * @param finished whether it ended with the end symbol; otherwise a limit cut it off or no token could follow
  * @param complete whether the search was completed; otherwise the deadline ended it
+ * @param alignment index of the source token to which each id is aligned, -1: none; empty without "decode.alignment"
+ * @param textEnds size of the text of the ids up to each one, in bytes of UTF-8; empty without "decode.alignment"
  */
 public record Hypothesis(String text, int[] ids, float[] tokenLogProbabilities, double logProbability, double score,
-        boolean finished, boolean complete) {
+        boolean finished, boolean complete, int[] alignment, long[] textEnds) {
     @Override
     public boolean equals(Object other) {
         return other instanceof Hypothesis o && toString().equals(o.toString()) && Objects.equals(text, o.text);
@@ -31,6 +33,7 @@ public record Hypothesis(String text, int[] ids, float[] tokenLogProbabilities, 
     public String toString() {
         return "Hypothesis[text=" + text + ", ids=" + Arrays.toString(ids) + ", tokenLogProbabilities="
                 + Arrays.toString(tokenLogProbabilities) + ", logProbability=" + logProbability + ", score=" + score
-                + ", finished=" + finished + ", complete=" + complete + "]";
+                + ", finished=" + finished + ", complete=" + complete + ", alignment=" + Arrays.toString(alignment) + ", textEnds="
+                + Arrays.toString(textEnds) + "]";
     }
 }

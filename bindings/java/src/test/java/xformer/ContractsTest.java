@@ -613,6 +613,20 @@ public class ContractsTest {
             int found = w.decoder.translate(List.of("one"), params).get(0).hypotheses().size();
             return found + " then " + w.decoder.translate(List.of("one")).get(0).hypotheses().size();
         });
+        add("translate.alignment", (w, a) -> {
+            DecodeParams params = new DecodeParams().options(options(a, 0));
+            Translation found = w.decoder.translate(List.of(" one two"), params).get(0);
+            Hypothesis best = found.best();
+            List<Long> ends = found.sourceEnds();
+            int[] aligned = best.alignment();
+            if (ends.isEmpty() && aligned.length == 0 && best.textEnds().length == 0) return "none";
+            int count = best.ids().length;
+            long size = best.text().getBytes(StandardCharsets.UTF_8).length;
+            boolean fits = aligned.length == count && best.textEnds().length == count
+                    && best.textEnds()[count - 1] == size
+                    && Arrays.stream(aligned).allMatch(s -> s >= 0 && s + 1 < ends.size());
+            return "source " + ends.get(ends.size() - 1) + " translation " + (fits ? "aligned" : "wrong");
+        });
         add("translate.prefixes", (w, a) -> {
             DecodeParams params = new DecodeParams().prefixes(several(a[0]));
             Translation found = w.decoder.translate(List.of("four two"), params).get(0);

@@ -28,7 +28,8 @@ public class JourneyTest extends WorldTest {
             texts.add("");
             List<Translation> answers = new ArrayList<>(decoder.translate(texts));
             Translation empty = answers.remove(answers.size() - 1);
-            assertEquals(List.of(new Hypothesis("", new int[0], new float[1], 0, 0, true, true)), empty.hypotheses());
+            assertEquals(List.of(new Hypothesis("", new int[0], new float[1], 0, 0, true, true, new int[0], new long[0])),
+                    empty.hypotheses());
             List<int[]> sources = new ArrayList<>();
             List<int[]> targets = new ArrayList<>();
             List<Double> expected = new ArrayList<>();
