@@ -47,6 +47,16 @@ static void print_text(const char *text, size_t length) {
     }
 }
 
+/* Prints the links of --decode.alignment as a column in the format of Pharaoh: source token, hyphen, target token. */
+static void print_links(const xf_hypothesis *answer) {
+    const char *separator = "\t";
+    for (size_t i = 0; i < answer->id_count; ++i) {
+        if (answer->alignment[i] < 0) continue;
+        printf("%s%d-%zu", separator, (int)answer->alignment[i], i);
+        separator = " ";
+    }
+}
+
 static void print_answers(void *user, size_t index, const xf_hypotheses *found, const xf_error *err) {
     struct session *session = user;
     const long long number = (long long)session->first_line + (long long)index;
@@ -65,6 +75,7 @@ static void print_answers(void *user, size_t index, const xf_hypotheses *found, 
         if (session->numbered) printf("%lld\t", number);
         if (session->scores) printf("%.4f\t", answer.score);
         print_text(answer.text, answer.text_length);
+        if (answer.alignment != NULL) print_links(&answer);
         putchar('\n');
         if (rank == 0 && session->broken < 0)
             session->broken =

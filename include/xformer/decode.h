@@ -29,8 +29,8 @@
  * banned only where a word begins; the word may be longer than the phrase. The comparison is case-sensitive.
  *
  * "decode.alignment": each token of a hypothesis is aligned to the source token with the largest encoder-decoder
- * attention weight when the token is predicted. The weights are the mean over the heads of the next-to-last decoder
- * layer of the first model (Garg et al. 2019, s. 4.1). The end symbol and language tokens of the source are excluded.
+ * attention weight when the token is predicted. The weights are the mean over all heads of the last two decoder layers
+ * of the first model. The end symbol and language tokens of the source are excluded.
  * Of equal weights, that of the lower index counts. After the search of a sentence, the model runs once more on the
  * source and each hypothesis. This pass is completed even if the deadline has passed.
  *

@@ -30,12 +30,12 @@ struct Hypothesis {
     std::string_view text;        /**< UTF-8, NUL-terminated; data() is NULL if the model has no tokenizer */
     span<const std::int32_t> ids; /**< target ids without start and end symbols */
     span<const float> token_log_probabilities; /**< if finished, the last is that of the end symbol */
-    span<const std::int32_t> alignment;        /**< source token of each id, -1: none; empty without "decode.alignment" */
-    span<const std::size_t> text_ends;         /**< size of the text of the first i + 1 ids; empty: as alignment */
-    double log_probability;                    /**< sum of token_log_probabilities */
-    double score;                              /**< log_probability divided by the length penalty */
-    bool finished;                             /**< false if a limit cut it off or no token could follow */
-    bool complete;                             /**< false if the deadline ended the search */
+    span<const std::int32_t> alignment; /**< source token of each id, -1: none; empty without "decode.alignment" */
+    span<const std::size_t> text_ends;  /**< size of the text of the first i + 1 ids; empty: as alignment */
+    double log_probability;             /**< sum of token_log_probabilities */
+    double score;                       /**< log_probability divided by the length penalty */
+    bool finished;                      /**< false if a limit cut it off or no token could follow */
+    bool complete;                      /**< false if the deadline ended the search */
 };
 
 /** @cond INTERNAL */

@@ -11,11 +11,16 @@ namespace {
 
 constexpr int64_t kTokens = 4096;  // source and target tokens of a group; limits the workspace
 
-int64_t alignment_layer(const ModelConfig &c) { return std::max<int64_t>(c.decoder_layers - 2, 0); }
+constexpr int64_t kLayers = 2;  // the last layers, whose weights are averaged
 
-// Attention of the decoder that stores the queries and keys of one layer. Later layers overwrite those on the device.
+// Attention of the decoder that stores the queries and keys of the last layers. On the device, each layer overwrites
+// those of the previous one.
 class RecordingAttention final : public Attention {
 public:
+    struct Layer {
+        std::vector<float> q, kv;
+    };
+
     RecordingAttention(InferenceModel *member, Num memory)
         : member_(*member), attention_(member->packed, Stack::kDecoder, memory) {}
 
@@ -25,29 +30,26 @@ public:
     void cross(const Pass &pass, int64_t layer, uint32_t site, const AttentionActivations &acts) override {
         attention_.cross(pass, layer, site, acts);
         const ModelConfig &c = pass.config();
-        if (layer != alignment_layer(c)) return;
-        q = member_.read(acts.qkv, member_.packed.tgt.rows * c.q_columns());
-        kv = member_.read(acts.kv, member_.packed.src.rows * c.kv_columns());
+        if (layer < c.decoder_layers - kLayers) return;
+        layers.push_back({member_.read(acts.qkv, member_.packed.tgt.rows * c.q_columns()),
+                          member_.read(acts.kv, member_.packed.src.rows * c.kv_columns())});
     }
 
-    std::vector<float> q, kv;
+    std::vector<Layer> layers;
 
 private:
     InferenceModel &member_;
     PackedAttention attention_;
 };
 
-// Returns the index of the largest mean weight of each query. weights: [heads, queries, keys].
-std::vector<int32_t> largest(const AttentionShape &shape, const std::vector<float> &weights,
-                             std::span<const int32_t> source, const ModelConfig &c) {
-    std::vector<int32_t> indices(shape.queries, -1);
-    for (int64_t t = 0; t < shape.queries; ++t) {
+// Returns the index of the largest sum of each query. sums: [queries, keys].
+std::vector<int32_t> largest(const std::vector<double> &sums, std::span<const int32_t> source, const ModelConfig &c) {
+    std::vector<int32_t> indices(sums.size() / source.size(), -1);
+    for (size_t t = 0; t < indices.size(); ++t) {
         double most = -1;
-        for (int64_t s = 0; s < shape.keys; ++s) {
-            if (source[s] == c.tokens.end || c.languages.contains(source[s])) continue;
-            double sum = 0;
-            for (int64_t h = 0; h < shape.heads; ++h) sum += weights[(h * shape.queries + t) * shape.keys + s];
-            if (sum <= most) continue;
+        for (size_t s = 0; s < source.size(); ++s) {
+            const double sum = sums[t * source.size() + s];
+            if (source[s] == c.tokens.end || c.languages.contains(source[s]) || !(sum > most)) continue;
             most = sum;
             indices[t] = static_cast<int32_t>(s);
         }
@@ -84,14 +86,20 @@ void align_group(InferenceModel *member, std::span<const AlignmentTask> tasks, c
               member->network.activations(Stack::kDecoder));
 
     std::vector<float> weights;
+    std::vector<double> sums;
     for (size_t i = 0; i < tasks.size(); ++i) {
         const int64_t source = packed.src.host_begin[i], target = packed.tgt.host_begin[i];
         const AttentionShape shape{c.H,   c.d_k, packed.tgt.host_length[i], packed.src.host_length[i],
                                    false, 0,     c.attention_scale()};
         weights.resize(shape.count());
-        attention_weights(shape, attention.q.data() + target * c.q_columns(), c.q_columns(),
-                          attention.kv.data() + source * c.kv_columns(), c.kv_columns(), weights.data());
-        tasks[i].hypothesis->alignment = largest(shape, weights, tasks[i].source, c);
+        sums.assign(shape.queries * shape.keys, 0.0);
+        for (const auto &[q, kv] : attention.layers) {
+            attention_weights(shape, q.data() + target * c.q_columns(), c.q_columns(),
+                              kv.data() + source * c.kv_columns(), c.kv_columns(), weights.data());
+            // [heads, queries, keys]
+            for (size_t k = 0; k < weights.size(); ++k) sums[k % sums.size()] += weights[k];
+        }
+        tasks[i].hypothesis->alignment = largest(sums, tasks[i].source, c);
     }
 }
 

@@ -1,10 +1,9 @@
 // Word alignment from attention: the source token to which each token of a hypothesis is aligned.
 //
 // The model runs once on the source and the finished hypothesis. The decoder position that predicts a token is its
-// query. The token is aligned to the source token with the largest encoder-decoder attention weight in the
-// next-to-last layer, as the mean over the heads (Garg et al. 2019, s. 4.1). The end symbol and language tokens are
-// excluded, because attention that selects no word goes to the end symbol. See docs/adr/0008-decoding.md for
-// measurements.
+// query. The token is aligned to the source token with the largest encoder-decoder attention weight, as the mean over
+// all heads of the last two layers. The end symbol and language tokens are excluded, because attention that selects no
+// word goes to the end symbol. See docs/adr/0008-decoding.md for measurements.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -104,6 +104,24 @@ int main(void) {
     printf("search and score: %s\n", fabs(log_p[0] - h.log_probability) < 1e-3 ? "agree" : "differ");
     /* [score] */
 
+    /* [alignment] */
+    const char *const text = "four one six";
+    xf_hypotheses *aligned = NULL;
+    xf_sentence_info info = XF_SENTENCE_INFO_INIT;
+    must(xf_config_set(config, "decode.alignment", "true", &err));
+    params.config = config;
+    must(xf_translate(decoder, &text, NULL, 1, &params, NULL, &aligned, &err));
+    must(xf_hypotheses_get_sentence(aligned, 0, &info, &err));
+    must(xf_hypotheses_get(aligned, 0, 0, &other, &err));
+    for (size_t i = 0; i < other.id_count; ++i) {
+        const int32_t s = other.alignment[i];
+        const size_t begin = i > 0 ? other.text_ends[i - 1] : 0, source_begin = s > 0 ? info.source_ends[s - 1] : 0;
+        if (s < 0) continue;
+        printf("'%.*s' from '%.*s'\n", (int)(other.text_ends[i] - begin), other.text + begin,
+               (int)(info.source_ends[s] - source_begin), text + source_begin);
+    }
+    /* [alignment] */
+
     /* [ids] */
     int32_t ids[64];
     int64_t offsets[] = {0, 0};
@@ -120,6 +138,7 @@ int main(void) {
     /* [ids] */
 
     xf_hypotheses_free(from_ids);
+    xf_hypotheses_free(aligned);
     xf_hypotheses_free(alone);
     xf_hypotheses_free(with_prefix);
     for (int i = 0; i < 2; ++i) xf_hypotheses_free(samples[i]);

@@ -6,6 +6,9 @@
 #include "support.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "xformer/experimental.h"
 
 /* The status of the second sentence of a batch. */
 static xf_status second_of(const xf_batch *batch) {
@@ -421,6 +424,81 @@ TEST(draft) {
         assert_true(a.score == b.score && a.id_count == b.id_count && a.finished == b.finished);
         assert_memory_equal(a.ids, b.ids, a.id_count * sizeof *a.ids);
         assert_memory_equal(a.token_log_probabilities, b.token_log_probabilities, a.id_count * sizeof(float));
+    }
+}
+
+/* Compares the alignment of a hypothesis with the attention weights of its pair. */
+static void check_alignment(xf_decoder *decoder, const int32_t *source, size_t source_count, const xf_hypothesis *h) {
+    int32_t target[64];
+    assert_true(h->id_count < 64);
+    memcpy(target, h->ids, h->id_count * sizeof *target);
+    target[h->id_count] = TOKEN_END;
+    const size_t queries = h->id_count + 1, keys = source_count;
+    const int64_t offsets[2][2] = {{0, (int64_t)keys}, {0, (int64_t)queries}};
+    const xf_batch pair = {sizeof pair, 1, source, offsets[0], target, offsets[1], NULL, NULL, 0};
+    float weights[4 * 64 * 64];
+    size_t count = 0;
+    /* The model has one decoder layer. */
+    ACCEPTED(xf_attention_weights(decoder, &pair, XF_ATTENTION_CROSS, 0, weights, 4 * 64 * 64, &count, err));
+    for (size_t i = 0; i < h->id_count; ++i) {
+        int32_t most = -1;
+        double largest = -1;
+        for (size_t s = 0; s + 1 < keys; ++s) {
+            double sum = 0;
+            for (size_t head = 0; head < count / queries / keys; ++head)
+                sum += weights[(head * queries + i) * keys + s];
+            if (sum > largest) most = (int32_t)s, largest = sum;
+        }
+        assert_int_equal(h->alignment[i], most);
+    }
+}
+
+TEST(alignments) {
+    static const char *const texts[] = {"  one two three\n", "", "four"};
+    ON_EACH_DEVICE(d) {
+        OWNED_CONFIG *config = small_config(cpu_devices[d]);
+        MAKE(context, context, xf_context_create(config, NULL, &context, err));
+        MAKE(model, model, xf_model_copy(world.model, context, NULL, NULL, &model, err));
+        MAKE(decoder, decoder, xf_decoder_create(model, NULL, config, &decoder, err));
+        set(config, "decode.alignment", "true");
+        set(config, "decode.min_tokens", "2");
+        xf_decode_params params = XF_DECODE_PARAMS_INIT;
+        params.config = config;
+        MAKE(hypotheses, found, xf_translate(decoder, texts, NULL, 3, &params, NULL, &found, err));
+        for (size_t i = 0; i < 3; ++i) {
+            xf_sentence_info info = XF_SENTENCE_INFO_INIT;
+            ACCEPTED(xf_hypotheses_get_sentence(found, i, &info, err));
+            const xf_hypothesis h = get_hypothesis(found, i, 0);
+            if (i == 1) {
+                assert_true(h.alignment == NULL && h.text_ends == NULL && info.source_ends == NULL);
+                assert_int_equal(info.source_token_count, 0);
+                continue;
+            }
+            int32_t ids[64];
+            size_t count = 0;
+            ACCEPTED(xf_model_encode(model, XF_SIDE_SOURCE, i == 0 ? "one two three" : texts[i],
+                                     i == 0 ? strlen("one two three") : strlen(texts[i]), NULL, ids, 64, &count, err));
+            assert_int_equal(info.source_token_count, count);
+            for (size_t s = 1; s < count; ++s) assert_true(info.source_ends[s - 1] <= info.source_ends[s]);
+            assert_int_equal(info.source_ends[count - 1], i == 0 ? strlen("  one two three") : strlen("four"));
+            assert_int_equal(info.source_ends[count - 2], info.source_ends[count - 1]); /* the end symbol */
+            assert_true(h.id_count >= 2);
+            for (size_t t = 1; t < h.id_count; ++t) assert_true(h.text_ends[t - 1] <= h.text_ends[t]);
+            assert_int_equal(h.text_ends[h.id_count - 1], h.text_length);
+            check_alignment(decoder, ids, count, &h);
+        }
+        /* Ids have no text. */
+        MAKE(hypotheses, of_ids, xf_decode(decoder, &two_pairs, &params, NULL, &of_ids, err));
+        xf_sentence_info info = XF_SENTENCE_INFO_INIT;
+        ACCEPTED(xf_hypotheses_get_sentence(of_ids, 1, &info, err));
+        assert_true(info.source_ends == NULL && info.source_token_count == 0);
+        const xf_hypothesis h = get_hypothesis(of_ids, 1, 0);
+        check_alignment(decoder, two_pairs.src_ids + two_pairs.src_offsets[1],
+                        (size_t)(two_pairs.src_offsets[2] - two_pairs.src_offsets[1]), &h);
+        assert_int_equal(h.text_ends[h.id_count - 1], h.text_length);
+        MAKE(hypotheses, plain, xf_translate(decoder, texts, NULL, 1, NULL, NULL, &plain, err));
+        const xf_hypothesis unaligned = get_hypothesis(plain, 0, 0);
+        assert_true(unaligned.alignment == NULL && unaligned.text_ends == NULL);
     }
 }
 

@@ -113,6 +113,7 @@ TEST(results_are_those_of_the_decoder) {
             OWNED_CONFIG *options = NULL;
             ACCEPTED(xf_config_create(&options, err));
             set(options, "decode.beam", beam == 1 ? "1" : "3");
+            set(options, "decode.alignment", beam == 1 ? "false" : "true");
             xf_decode_params params = XF_DECODE_PARAMS_INIT;
             params.config = options;
             const char *const prefixes[TEXTS] = {"eins", NULL, "zwei zwei", NULL, NULL, NULL};
@@ -132,6 +133,12 @@ TEST(results_are_those_of_the_decoder) {
                 const xf_hypothesis found = best(event.hypotheses, 0), wanted = best(expected, i);
                 assert_string_equal(found.text, wanted.text);
                 assert_memory_equal(&found.score, &wanted.score, sizeof found.score);
+                assert_int_equal(found.alignment == NULL, wanted.alignment == NULL);
+                assert_int_equal(found.alignment == NULL, beam == 1 || wanted.id_count == 0);
+                if (found.alignment != NULL) {
+                    assert_memory_equal(found.alignment, wanted.alignment, wanted.id_count * sizeof(int32_t));
+                    assert_memory_equal(found.text_ends, wanted.text_ends, wanted.id_count * sizeof(size_t));
+                }
                 assert_int_equal(hypothesis_count(event.hypotheses, 0), hypothesis_count(expected, i));
                 xf_hypotheses_free(event.hypotheses);
             }

@@ -249,6 +249,14 @@ TEST(parameters_of_a_call) {
     params.config = more;
     const auto two = w.decoder.translate({"one"}, params), one = w.decoder.translate({"one"});
     CHECK(two[0].size() == 2 && one[0].size() == 1);
+    const auto aligning = xformer::Config().set("decode.alignment", true);
+    params.config = aligning;
+    const auto aligned = w.decoder.translate({" one two"}, params);
+    const xformer::Hypothesis &first = aligned[0].front();
+    CHECK(first.alignment.size() == first.ids.size() && first.text_ends.size() == first.ids.size());
+    CHECK(first.text_ends[first.ids.size() - 1] == first.text.size());
+    CHECK(aligned.source_ends(0)[aligned.source_ends(0).size() - 1] == 8);
+    CHECK(one[0].front().alignment.empty() && one[0].front().text_ends.empty() && one.source_ends(0).empty());
     const auto mixed = w.decoder.translate({"one", "\xff", "two"});
     CHECK(mixed.status(0).status == XF_OK && mixed.status(0).hypothesis_count == 1);
     CHECK(mixed.status(1).status == XF_ERROR_DATA && mixed.status(1).message[0] != 0);

@@ -20,13 +20,15 @@ Ids expected_alignment(xf::Decoder *decoder, const Ids &source, const Ids &hypot
     target.push_back(kEndToken);
     const auto S = static_cast<int64_t>(source.size()), T = static_cast<int64_t>(target.size());
     const Batch pair(Pairs{{source}, {target}});
-    const int64_t layer = std::max<int64_t>(c.decoder_layers - 2, 0);
-    const std::vector<float> weights = attention_of(decoder, pair, xf::AttentionKind::kCross, layer);
+    std::vector<std::vector<float>> layers;
+    for (int64_t layer = std::max<int64_t>(c.decoder_layers - 2, 0); layer < c.decoder_layers; ++layer)
+        layers.push_back(attention_of(decoder, pair, xf::AttentionKind::kCross, layer));
     Ids alignment;
     for (int64_t t = 0; t + 1 < T; ++t) {
         std::vector<double> sums(source.size());
-        for (int64_t h = 0; h < c.H; ++h)
-            for (int64_t s = 0; s < S; ++s) sums[s] += double{weights[(h * T + t) * S + s]};
+        for (const std::vector<float> &weights : layers)
+            for (int64_t h = 0; h < c.H; ++h)
+                for (int64_t s = 0; s < S; ++s) sums[s] += double{weights[(h * T + t) * S + s]};
         int32_t best = -1;
         for (int32_t s = 0; s < S; ++s)
             if (source[s] != kEndToken && (best < 0 || sums[s] > sums[best])) best = s;
