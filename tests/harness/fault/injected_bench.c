@@ -139,6 +139,7 @@ void add_answers(digest *d, const xf_hypotheses *answers) {
             add_bytes(d, answer.ids, answer.id_count * sizeof *answer.ids);
             add_text(d, answer.text);
             add_number(d, answer.score);
+            if (answer.alignment != NULL) add_bytes(d, answer.alignment, answer.id_count * sizeof *answer.alignment);
         }
     }
 }

@@ -16,6 +16,17 @@ static xf_status act_translate(struct bench *b, digest *d, xf_error *error) {
     return XF_OK;
 }
 
+static xf_status act_align(struct bench *b, digest *d, xf_error *error) {
+    OWNED(decoder) *decoder = NULL;
+    OWNED(hypotheses) *answers = NULL;
+    OWNED(config) *config = bench_config(b->place);
+    set(config, "decode.alignment", "true");
+    TRY(xf_decoder_create(b->model, NULL, config, &decoder, error));
+    TRY(xf_translate(decoder, texts, NULL, 4, NULL, NULL, &answers, error));
+    add_answers(d, answers);
+    return XF_OK;
+}
+
 static int32_t forbid(void *user, const xf_constraint_step *step) {
     (void)user;
     for (size_t i = 0; i < step->count; ++i) {
@@ -82,6 +93,7 @@ static xf_status act_attention(struct bench *b, digest *d, xf_error *error) {
 
 const struct scenario decode_scenarios[] = {
     {.name = "translate", .everywhere = true, .act = act_translate},
+    {.name = "translate_aligned", .act = act_align},
     {.name = "translate_constrained", .everywhere = true, .act = act_constrained},
     {.name = "decode_greedy", .act = act_greedy},
     {.name = "decode_beam", .everywhere = true, .act = act_beam},
