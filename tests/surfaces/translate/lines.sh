@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Options of `translate translate` for single lines (prefixes, banned words, warnings), and `translate score`, with the
-# model of the program and with a multilingual one.
+# Options of `translate translate` for single lines (prefixes, alignments, banned words, warnings), and `translate
+# score`, with the model of the program and with a multilingual one.
 #
 #   lines.sh TRANSLATE EXAMPLE_FOLDER
 #
@@ -35,6 +35,12 @@ holds "scores and n-best include the prefix" test "$(said 'Open the file.\tBitte
     grep -c $'^1\t-[0-9.]*\tBitte')" = 3
 expect 1 "line 1: " said "Open.\\t$(yes Wort | head -n 2000 | tr '\n' ' ')\\n" --prefixes
 expect 1 "line 2: " said 'Open.\nOpen.\t\xff\n' --prefixes
+
+# Alignments: a column after the translation, which is the same as without it.
+expect 0 "" said 'Open the file.\n' --decode.alignment true
+holds "the translation does not change" test "$(cut -f 1 stdout)" = "$(cat free)"
+holds "each link has a source and a target token: $(cut -f 2 stdout)" \
+    grep -qxE '[0-9]+-0( [0-9]+-[0-9]+)+' <(cut -f 2 stdout)
 
 # Banned words: none of them begins a word of a translation, however the vocabulary spells it.
 words() { tr -cs '[:alnum:]äöüÄÖÜß' '\n' <stdout; }
