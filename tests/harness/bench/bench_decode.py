@@ -5,8 +5,8 @@
     bench_decode.py run FOLDER SOURCES [--beam 4] [--batch 1] [--inter 1] [--intra 2] [--compute float32|int8]
                     [--extra -1] [--length 0] [--warmup 1] [--passes 3] [--answers FILE]
 
-convert writes a CTranslate2 model from a model file of this library (post-LN, no biases in attention, tied embeddings,
-the same position table). run translates the sources, a file of ids from `xf_bench init`. --length N: answers of exactly
+convert writes a CTranslate2 model from a model file of this library (post-LN or pre-LN, no biases in attention, tied
+embeddings, the same position table). run translates the sources, a file of ids from `xf_bench init`. --length N: answers of exactly
 N tokens, for weights that were never trained; --extra N: at most N tokens more than the longest source; else
 CTranslate2's own limit. --same bans the start symbol, as this library does, so that answers can be compared; it is
 off when timing. With batches of 1 and one translator each batch is one call; otherwise CTranslate2 forms the batches.
@@ -53,15 +53,19 @@ def set_feed_forward(spec, tensors, name):
 def convert(model, folder, quantization):
     cfg, tensors = read_safetensors(model)
     layers = [int(cfg["model.encoder_layers"]), int(cfg["model.decoder_layers"])]
-    if cfg["model.norm"] != "post" or cfg["model.window"] != "0" or cfg["model.positions"] != "sinusoid":
-        sys.exit("only post-LN models with sinusoids and full attention are converted")
-    spec = TransformerSpec.from_config(tuple(layers), int(cfg["model.heads"]), pre_norm=False)
+    pre_norm = cfg["model.norm"] == "pre"
+    if cfg["model.norm"] not in ("post", "pre") or cfg["model.window"] != "0" or cfg["model.positions"] != "sinusoid":
+        sys.exit("only LayerNorm models with sinusoids and full attention are converted")
+    spec = TransformerSpec.from_config(tuple(layers), int(cfg["model.heads"]), pre_norm=pre_norm)
     table = sinusoid(int(cfg["model.max_length"]), int(cfg["model.d_model"]))
     embedding = tensors["embedding.weight"]
     spec.encoder.embeddings[0].weight = spec.decoder.embeddings.weight = spec.decoder.projection.weight = embedding
     for stack in (spec.encoder, spec.decoder):
         stack.position_encodings.encodings = table
         stack.scale_embeddings = True
+    if pre_norm:
+        set_norm(spec.encoder.layer_norm, tensors, "encoder")
+        set_norm(spec.decoder.layer_norm, tensors, "decoder")
     for i, layer in enumerate(spec.encoder.layer):
         set_attention(layer.self_attention, tensors, f"encoder.{i}.self_attention")
         set_feed_forward(layer.ffn, tensors, f"encoder.{i}.feed_forward")

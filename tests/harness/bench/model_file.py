@@ -10,16 +10,17 @@ import numpy as np
 
 
 def read_safetensors(path):
-    """(metadata, name -> float32 array) of a model file or checkpoint."""
+    """(metadata, name -> float32 array) of a model file or checkpoint; fp16 is converted."""
     with open(path, "rb") as file:
         length = struct.unpack("<Q", file.read(8))[0]
         header = json.loads(file.read(length))
     data = np.memmap(path, dtype=np.uint8, mode="c", offset=8 + length)
     tensors = {}
     for name, info in header.items():
-        if name != "__metadata__" and info["dtype"] == "F32":
+        if name != "__metadata__" and info["dtype"] in ("F16", "F32"):
             begin, end = info["data_offsets"]
-            tensors[name] = np.asarray(data[begin:end]).view("<f4").reshape(info["shape"])
+            values = np.asarray(data[begin:end]).view("<f2" if info["dtype"] == "F16" else "<f4")
+            tensors[name] = values.astype(np.float32, copy=False).reshape(info["shape"])
     return header.get("__metadata__", {}), tensors
 
 
