@@ -5,7 +5,7 @@
     bench_http.py ctranslate2 WORK PORT COMPUTE INTER INTRA BATCH
     bench_http.py libretranslate WORK PORT COMPUTE INTER INTRA THREADS
 
-BUILD: a Release build of this tree with serve and the plugins. PAIRS: lines "source TAB target"; the sources are the
+BUILD: a Release build of this tree with xformer-serve and the plugins. PAIRS: lines "source TAB target"; the sources are the
 requests, one each. Needs ctranslate2, fastapi, libretranslate, numpy, and uvicorn[standard] from PyPI.
 
 All systems have the weights and the tokenizer of examples/translate/en-de.xf, beam 4, and two cores, which they share
@@ -161,7 +161,7 @@ class Bench:
 
     def command(self, system, weights, configuration):
         if system == "serve":
-            return (f"{self.build}/bin/serve --quiet --model en-de={MODEL} --port {{port}} --model.weights {weights} "
+            return (f"{self.build}/bin/xformer-serve --quiet --model en-de={MODEL} --port {{port}} --model.weights {weights} "
                     f"--context.threads 2 --decode.beam {BEAM}")
         values = " ".join(map(str, configuration))
         return f"{sys.executable} -B {__file__} {system} {self.work} {{port}} {TYPES[weights]} {values}"

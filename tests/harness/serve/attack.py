@@ -3,7 +3,7 @@
 
     attack.py BUILD [idle|clients|hostile|replay|all] [--seconds 60] [--options "..."] [--requests NAME]
 
-BUILD: a build of this tree with serve and the plugins. --options: more options of serve. Needs only the standard
+BUILD: a build of this tree with xformer-serve and the plugins. --options: more options of xformer-serve. Needs only the standard
 library of Python. Not part of run.sh: it takes minutes and compares times, so the machine must be quiet.
 
 - idle: 10,000 keep-alive connections. Limit: 200 MB of memory; a translation takes at most twice the time.
@@ -40,7 +40,7 @@ def start(build, work, options="", weights="int8"):
     model = work / "en-de.xf"
     if not model.exists():
         shutil.copy(ROOT / "examples/translate/en-de.xf", model)
-    command = f"{build}/bin/serve --port {{port}} --model en-de={model} --model.weights {weights} {options}"
+    command = f"{build}/bin/xformer-serve --port {{port}} --model en-de={model} --model.weights {weights} {options}"
     return Server(command, work / "serve.log", {"XF_BACKEND_PATH": f"{build}/lib"})
 
 
@@ -241,15 +241,17 @@ def main():
     failed = 0
     for name in scenarios if arguments.scenario == "all" else [arguments.scenario]:
         with tempfile.TemporaryDirectory() as work:
-            server = start(pathlib.Path(arguments.build).resolve(), pathlib.Path(work), arguments.options)
+            options = arguments.options + " --translation-timeout 30 --timeout 10" * (name == "hostile")
+            server = start(pathlib.Path(arguments.build).resolve(), pathlib.Path(work), options)
             try:
                 failed += asyncio.run(scenarios[name](server, sources(), arguments.seconds))
             finally:
-                began, status = time.monotonic(), server.stop()
-                if status != 0:
+                alive, began, status = server.alive(), time.monotonic(), server.stop()
+                if alive and status == 0:
+                    print(f"\nThe server ended {time.monotonic() - began:.1f} s after SIGTERM.", flush=True)
+                else:
                     failed += 1
-                    print(f"\nThe server ended with {status}:\n{server.tail()}")
-                print(f"\nThe server ended {time.monotonic() - began:.1f} s after SIGTERM.", flush=True)
+                    print(f"\nThe server ended with {status}, before SIGTERM: {not alive}\n{server.tail()}")
     sys.exit(failed > 0)
 
 

@@ -88,13 +88,15 @@ class Connection:
             self.writer.transport.abort()
         self.reader = self.writer = None
 
-    async def response(self):
+    async def response(self, method="GET"):
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         status = int(head[0].split()[1])
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
         if status == 100:
-            return await self.response()
-        if "chunked" in headers.get("transfer-encoding", ""):
+            return await self.response(method)
+        if method == "HEAD":
+            body = b""
+        elif "chunked" in headers.get("transfer-encoding", ""):
             body = b""
             while size := int((await self.reader.readuntil(b"\r\n")).split(b";")[0], 16):
                 body += (await self.reader.readexactly(size + 2))[:-2]
@@ -117,7 +119,7 @@ class Connection:
         if body is not None:
             lines += [f"Content-Type: {content_type}", f"Content-Length: {len(body)}"]
         self.writer.write("\r\n".join([*lines, "", ""]).encode() + (body or b""))
-        return await self.response()
+        return await self.response(method)
 
     async def translate(self, text, **more):
         status, _, body = await self.request("POST", "/translate",

@@ -34,7 +34,7 @@ mkdir "$work/tests"
 tar -xf "$work"/libretranslate-*.tar.gz -C "$work/tests" --wildcards '*/tests/test_api/test_*.py' --strip-components 3
 cp "$here"/clients/*.py "$work/tests"
 
-XF_BACKEND_PATH=$build/lib "$build/bin/serve" --port 0 --model "en-de=$root/examples/translate/en-de.xf" \
+XF_BACKEND_PATH=$build/lib "$build/bin/xformer-serve" --port 0 --model "en-de=$root/examples/translate/en-de.xf" \
     --suggestions "$work/suggestions" --model.weights int8 >"$work/serve.log" 2>&1 &
 server=$!
 trap 'kill $server 2>/dev/null || true' EXIT
