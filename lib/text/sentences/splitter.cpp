@@ -58,7 +58,7 @@ private:
     bool skip_citation(size_t *offset) const;
     bool ends_sentence(const Terminator &t) const;
     bool word_ends_sentence(const Terminator &t) const;
-    bool number_ends_sentence(const Terminator &t, bool starts) const;
+    bool number_ends_sentence(const Terminator &t) const;
     Abbreviation find_abbreviation(size_t begin, size_t tail, size_t end) const;
     Abbreviation look_up(std::string_view word) const;
     bool starts_sentence(size_t offset) const;
@@ -221,32 +221,35 @@ bool Splitter::word_ends_sentence(const Terminator &t) const {
         if (c.kind == Kind::kQuote || c.code == '-' || c.code == '/') tail = c.next;
     }
     if (c.code >= 0xE00 && c.code < 0xF00) return false;  // Thai and Lao have no full stop
-    const bool starts = starts_sentence(t.word);
+    if (letters == 0 && others == 0) return number_ends_sentence(t);
     switch (find_abbreviation(begin, tail, t.begin)) {
         case Abbreviation::kAlways:
             return false;
         case Abbreviation::kUsually:
-            return starts;
+            return starts_sentence(t.word);
         case Abbreviation::kBeforeNumber:
             if (at(t.word).kind == Kind::kNumber) return false;
             break;
         case Abbreviation::kNone:
             break;
     }
-    if (others > 0 || (letters > 0 && numbers > 0)) return true;
-    if (letters == 0) return number_ends_sentence(t, starts);
-    if (letters == 1 && marks == 0 && !is_wide(c.code)) return begin != sentence_ && starts;  // an initial
+    if (others > 0 || numbers > 0) return true;
     const std::string_view word = text_.substr(begin, t.begin - begin);
-    const bool dotted = word.find('.') != word.npos && longest_part <= 2;                                  // "U.S."
-    const bool german = words_.is_german() && letters > 0 && (roman == letters || word.ends_with("str"));  // "Karl V."
-    return starts || !(dotted || german);
+    if (letters == 1 && marks == 0 && !is_wide(c.code)) {  // an initial, or the marker of a list
+        if (begin == sentence_) return false;
+    } else {
+        const bool dotted = word.find('.') != word.npos && longest_part <= 2;                   // "U.S."
+        const bool german = words_.is_german() && (roman == letters || word.ends_with("str"));  // "Karl II."
+        if (!dotted && !german) return true;
+    }
+    return starts_sentence(t.word);
 }
 
-bool Splitter::number_ends_sentence(const Terminator &t, bool starts) const {
+bool Splitter::number_ends_sentence(const Terminator &t) const {
     const size_t size = t.begin - word_;
     if (word_ == sentence_ && size <= 6) return size == 4;  // "1." or "1.2.3." before an item of a list, but not a year
     if (at(t.word).kind == Kind::kNumber && size <= 2) return false;  // "3. 10. 1990"
-    return !words_.is_german() || size > 5 || size == 4 || starts;
+    return !words_.is_german() || size > 5 || size == 4 || starts_sentence(t.word);
 }
 
 // Looks up the word with the abbreviations before it ("z. B."), the word, and its part after a hyphen ("Dipl.-Ing.").

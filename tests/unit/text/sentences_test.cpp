@@ -137,8 +137,7 @@ XF_TEST(hostile_text_takes_linear_time) {
     for (const std::string_view part :
          {".",   "(",  "\u0301", "a.", "a. ", "A. ", ". ",  ".)",  ".) ",    ".\" ",   "\u3002\u201C", "1. ",
           "1.2", "a ", "\n",     " ",  "[1]", ".[",  ".[1", "? )", "z. B. ", "\u2026", "e\u0301",      "\u0e01"}) {
-        const std::string text = repeated(part, bytes);
-        for (const size_t max_characters : {0, 500}) (void)split_sentences(text, nullptr, max_characters);
+        CHECK(!split_sentences(repeated(part, bytes), nullptr, 500).empty() || is_white(part[0] & 0xFFu));
     }
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     CHECK(seconds.count() < 100);
