@@ -8,6 +8,7 @@
 namespace serve {
 namespace {
 
+constexpr const char *kNoMemory = "the server has not enough memory for this request";
 constexpr std::size_t kWindow = 32;    // sentences of a job in the engine
 constexpr std::size_t kStreamed = 32;  // only the first sentences report parts of them
 
@@ -146,11 +147,15 @@ void Job::receive(const xformer::Event &event) {
         return;
     }
     active_.erase(found);
-    if (!error_) take(sentences_[index], event);
-    if (!error_) {
-        ++done_;
-        if (callbacks_.progress && sentences_.size() > 1) callbacks_.progress(done_, sentences_.size());
-        report_partial(index, "");
+    try {
+        if (!error_) take(sentences_[index], event);
+        if (!error_) {
+            ++done_;
+            if (callbacks_.progress && sentences_.size() > 1) callbacks_.progress(done_, sentences_.size());
+            report_partial(index, "");
+        }
+    } catch (const std::exception &) {
+        fail({503, kNoMemory, 1});
     }
     if (submit_more()) finish(std::move(lock));
 }
@@ -285,12 +290,17 @@ TranslatedDocument Job::assemble(std::size_t document) const {
 
 void Job::finish(std::unique_lock<std::mutex> lock) {
     finished_ = true;
-    std::vector<TranslatedDocument> results;
-    if (!error_)
-        for (std::size_t d = 0; d < documents_.size(); ++d) results.push_back(assemble(d));
     const std::shared_ptr<Job> self = std::move(self_);
-    lock.unlock();
-    callbacks_.done(std::move(results), error_);
+    std::vector<TranslatedDocument> results;
+    try {
+        if (!error_)
+            for (std::size_t d = 0; d < documents_.size(); ++d) results.push_back(assemble(d));
+        lock.unlock();
+        callbacks_.done(std::move(results), error_);
+    } catch (const std::exception &) {
+        if (lock.owns_lock()) lock.unlock();
+        callbacks_.done({}, HttpError{503, kNoMemory, 1});
+    }
 }
 
 }  // namespace serve
