@@ -62,6 +62,7 @@ private:
         if (!is_ascii_letter(byte(begin + 1 + closes)))
             return closes || next == '!' || next == '?' ? after(">", begin) : kNone;
         const size_t end = tag_end(begin + 1 + closes);
+        if (end == kNone) return source_.size();
         const std::string_view tag = source_.substr(begin, end - begin);
         if (closes)
             *kind = TokenKind::kClose;
@@ -77,22 +78,17 @@ private:
         return is_space(before) || before == '"' || before == '\'' || tag.find('=') == kNone;
     }
 
-    // Quotes after '=' may contain '>'. If one is not closed, all later ones are ignored too, which bounds the time.
-    size_t tag_end(size_t at) {
-        if (!ignores_quotes_) {
-            bool value = false;  // only white space since '='
-            for (size_t i = at; i < source_.size(); ++i) {
-                const char c = source_[i];
-                if (c == '>') return i + 1;
-                if (value && (c == '"' || c == '\'')) {
-                    i = source_.find(c, i + 1);
-                    if (i == kNone) break;
-                }
-                value = c == '=' || (value && is_space(c));
-            }
-            ignores_quotes_ = true;
+    // kNone: not closed. Quotes after '=' may contain '>'. If a quote is not closed, the tag extends to the end of the
+    // document, as in browsers.
+    size_t tag_end(size_t at) const {
+        bool value = false;  // only white space since '='
+        for (; source_[at] != '>'; ++at) {
+            const char c = source_[at];
+            if (value && (c == '"' || c == '\'')) at = source_.find(c, at + 1);
+            if (at >= source_.size() - 1) return kNone;
+            value = c == '=' || (value && is_space(c));
         }
-        return source_.find('>', at) + 1;
+        return at + 1;
     }
 
     // After a start tag: adds the content of an element without tags, and returns its end.
@@ -123,7 +119,7 @@ private:
     std::string_view source_;
     size_t last_end_;
     size_t at_ = 0;
-    bool ignores_quotes_ = false, title_is_open_ = false;
+    bool title_is_open_ = false;
     std::vector<Token> tokens_;
 };
 

@@ -44,7 +44,7 @@ struct Attribute {
     char quote;  // 0: without quotes, or the closing quote is missing
 };
 
-// Reads the attributes of a tag one after the other.
+// Iterates over the attributes of a tag.
 class Attributes {
 public:
     explicit Attributes(std::string_view tag);
@@ -64,7 +64,7 @@ constexpr uint32_t kNoPartner = UINT32_MAX;
 std::vector<uint32_t> match_tags(std::string_view source, std::span<const Token> tokens);
 
 // Returns the tokens kText, kOpen, kClose, and kPoint of a document. `<` without a tag is text, as is a tag without
-// `>`. A comment without an end extends to the end of the document, as in browsers.
+// `>`. A comment, or a quote in a tag, that is not closed extends to the end of the document, as in browsers.
 std::vector<Token> tokenize_html(std::string_view source);
 
 }  // namespace serve
