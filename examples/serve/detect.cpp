@@ -13,7 +13,8 @@
 namespace serve {
 namespace {
 
-constexpr size_t kRead = 16384;  // bytes
+constexpr size_t kRead = 16384;      // bytes
+constexpr double kUnreliable = 0.8;  // factor of the confidence
 
 struct Code {
     std::string_view code, cld2, name;
@@ -41,8 +42,21 @@ std::string_view from_cld2(std::string_view code, std::span<const std::string> c
     return code;
 }
 
-bool contains(std::span<const std::string> list, std::string_view code) {
-    return std::find(list.begin(), list.end(), code) != list.end();
+struct Summary {
+    CLD2::Language languages[3];
+    int percents[3];
+    bool reliable = false;
+};
+
+Summary summarize(std::string_view text, const std::string &hint, int flags) {
+    const CLD2::CLDHints hints{hint.empty() ? nullptr : hint.c_str(), nullptr, CLD2::UNKNOWN_ENCODING,
+                               CLD2::UNKNOWN_LANGUAGE};
+    Summary result;
+    double scores[3];
+    int letters = 0;
+    CLD2::ExtDetectLanguageSummary(text.data(), static_cast<int>(text.size()), true, &hints, flags, result.languages,
+                                   result.percents, scores, nullptr, &letters, &result.reliable);
+    return result;
 }
 
 }  // namespace
@@ -56,22 +70,19 @@ std::vector<Detected> detect(std::string_view text, std::span<const std::string>
     }
     std::string hint;
     for (const std::string &candidate : candidates) hint.append(hint.empty() ? "" : ",").append(to_cld2(candidate));
-    const CLD2::CLDHints hints{hint.empty() ? nullptr : hint.c_str(), nullptr, CLD2::UNKNOWN_ENCODING,
-                               CLD2::UNKNOWN_LANGUAGE};
-    CLD2::Language languages[3];
-    int percents[3], letters = 0;
-    double scores[3];
-    bool reliable = false;
-    CLD2::ExtDetectLanguageSummary(text.data(), static_cast<int>(text.size()), true, &hints, CLD2::kCLDFlagBestEffort,
-                                   languages, percents, scores, nullptr, &letters, &reliable);
+    Summary summary = summarize(text, hint, 0);
+    // With the flag for short texts CLD2 calls every answer reliable.
+    const bool reliable = summary.reliable && summary.languages[0] != CLD2::UNKNOWN_LANGUAGE;
+    if (!reliable) summary = summarize(text, hint, CLD2::kCLDFlagBestEffort);
     std::vector<Detected> found;
-    for (int i = 0; i < 3; ++i)
-        if (percents[i] > 0 && languages[i] != CLD2::UNKNOWN_LANGUAGE)
-            found.push_back({std::string(from_cld2(CLD2::LanguageCode(languages[i]), candidates)),
-                             percents[i] * (reliable ? 1.0 : 0.5)});
-    if (candidates.empty() || (reliable && !found.empty())) return found;
-    std::erase_if(found, [&](const Detected &each) { return !contains(candidates, each.language); });
-    if (found.empty()) found.push_back({candidates.front(), 0});
+    for (int i = 0; i < 3; ++i) {
+        if (summary.percents[i] <= 0 || summary.languages[i] == CLD2::UNKNOWN_LANGUAGE) continue;
+        std::string code(from_cld2(CLD2::LanguageCode(summary.languages[i]), candidates));
+        const bool allowed =
+            reliable || candidates.empty() || std::find(candidates.begin(), candidates.end(), code) != candidates.end();
+        if (allowed) found.push_back({std::move(code), summary.percents[i] * (reliable ? 1.0 : kUnreliable)});
+    }
+    if (found.empty() && !candidates.empty()) found.push_back({candidates.front(), 0});
     return found;
 }
 

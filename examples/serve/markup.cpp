@@ -45,7 +45,7 @@ public:
 
 private:
     static bool is_start_tag(std::string_view bytes) {
-        return bytes.size() > 2 && bytes[0] == '<' && is_ascii_letter(bytes[1]);
+        return bytes.size() > 2 && bytes[0] == '<' && is_ascii_letter(bytes[1]) && bytes.back() == '>';
     }
 
     static bool is_opaque(std::string_view tag, unsigned flags) {

@@ -8,8 +8,12 @@
 namespace serve {
 namespace {
 
+// Extends a range to whole characters and removes white space at its ends.
 void trim(std::string_view text, size_t *begin, size_t *end) {
+    const auto inside = [&](size_t at) { return at > 0 && at < text.size() && (text[at] & 0xC0) == 0x80; };
     *end = std::min(*end, text.size());
+    while (inside(*begin)) --*begin;
+    while (inside(*end)) ++*end;
     while (*begin < *end && is_space(text[*begin])) ++*begin;
     while (*begin < *end && is_space(text[*end - 1])) --*end;
 }

@@ -70,6 +70,7 @@ XF_TEST(texts_of_documents) {
         {"a <b", "a <b"},
         {"a <b c='d", "a <b c='d"},
         {"a <b c='d>e</b> f", "a"},
+        {"a <b title='>c' d", "a"},
         {"a <!-- b", "a"},
         {"a <!-- b --> c", "a c"},
         {"a <!--> b", "a b"},
