@@ -7,7 +7,7 @@
 #
 # Builds in FOLDER, which remains: a second run compiles only changes. Exits with 77 if clang++ is not installed. The
 # core is built for the fuzzers, with sanitizers and -O1; the plugin without, because its kernels are compared with ref.
-# The fuzzers take ten times XF_FUZZ_SECONDS (3) of processor time. Without libFuzzer they are skipped.
+# The fuzzers take eleven times XF_FUZZ_SECONDS (3) of processor time. Without libFuzzer they are skipped.
 #
 # The fuzzers check for undefined behavior except null pointers, misaligned pointers, and object sizes. These checks apply
 # to each access and take a quarter of the compile time; the sanitizer build does them on all stored inputs, and
