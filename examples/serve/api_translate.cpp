@@ -228,11 +228,13 @@ void Api::start(const std::shared_ptr<Exchange> &exchange, std::shared_ptr<Trans
                 if (const auto still = weak.lock()) still->cancel();
             });
             job->start();
+        } catch (const HttpError &error) {
+            callbacks.done({}, error);
         } catch (const std::exception &error) {
             callbacks.done({}, HttpError{500, std::string("Cannot translate text: ") + error.what()});
         }
     };
-    // A text that is only white space or very long must not occupy the thread of all connections.
+    // A long text must not occupy the thread of all connections.
     if (size <= kLong)
         prepare();
     else
@@ -293,6 +295,8 @@ void Api::translate_file(const std::shared_ptr<Exchange> &exchange) {
                 if (const auto still = weak.lock()) still->cancel();
             });
             job->start();
+        } catch (const HttpError &error) {
+            callbacks.done({}, error);
         } catch (const std::exception &error) {
             callbacks.done({}, HttpError{500, std::string("Cannot translate text: ") + error.what()});
         }

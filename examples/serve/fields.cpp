@@ -58,7 +58,8 @@ void Fields::parse_json(std::string_view text) {
 }
 
 bool Fields::add(std::string_view name, std::string_view text, std::size_t offset) {
-    if (offset > 0 && !form_.empty() && form_.back().first == name) {
+    // A field may begin with a part of no bytes, so that offset 0 occurs twice.
+    if (!form_.empty() && form_.back().first == name && form_.back().second.size() == offset) {
         form_.back().second += text;
         return true;
     }

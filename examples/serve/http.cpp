@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -80,7 +81,10 @@ HttpServer::HttpServer(const HttpSettings &settings, Handler handler, Completed 
     add(MHD_OPTION_CONNECTION_LIMIT, settings_.connections);
     add(MHD_OPTION_PER_IP_CONNECTION_LIMIT, settings_.connections_per_address);
     add(MHD_OPTION_CONNECTION_TIMEOUT, settings_.timeout_s);
-    add(MHD_OPTION_LISTEN_BACKLOG_SIZE, 1024);
+    add(MHD_OPTION_LISTEN_BACKLOG_SIZE, 4096);
+    add(MHD_OPTION_STRICT_FOR_CLIENT, 1);
+    // For headers and parts of bodies; libmicrohttpd occupies all of it for each connection. 10,000 need about 170 MB.
+    add(MHD_OPTION_CONNECTION_MEMORY_LIMIT, 12 << 10);
     add(MHD_OPTION_END, 0);
 
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
@@ -155,7 +159,22 @@ MHD_Result HttpServer::handle(void *self, MHD_Connection *connection, const char
 void HttpServer::begin(Exchange &exchange) {
     const MHD_ConnectionInfo *info = MHD_get_connection_info(exchange.connection_, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     exchange.address = address_of(info != nullptr ? info->client_addr : nullptr);
-    const std::string length = exchange.header("Content-Length");
+    // A proxy could interpret these differently and attribute a part of a body to another client (request smuggling).
+    std::pair<int, int> framing;  // headers that define the length of the body
+    MHD_get_connection_values(
+        exchange.connection_, MHD_HEADER_KIND,
+        [](void *counts, MHD_ValueKind, const char *name, const char *) {
+            auto &found = *static_cast<std::pair<int, int> *>(counts);
+            found.first += strcasecmp(name, "Content-Length") == 0;
+            found.second += strcasecmp(name, "Transfer-Encoding") == 0;
+            return MHD_YES;
+        },
+        &framing);
+    if (framing.first + framing.second > 1)
+        exchange.fail({400, "Invalid request: the length of the body is defined more than once"});
+    const std::string encoding = exchange.header("Transfer-Encoding"), length = exchange.header("Content-Length");
+    if (framing.second == 1 && strcasecmp(encoding.c_str(), "chunked") != 0)
+        exchange.fail({501, "the transfer encoding is '" + encoding + "'; expected chunked"});
     if (!length.empty() && std::strtoull(length.c_str(), nullptr, 10) > settings_.body_limit)
         exchange.fail({413, "Invalid request: the body has " + length + " bytes; the maximum is " +
                                 std::to_string(settings_.body_limit)});

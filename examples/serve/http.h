@@ -97,7 +97,7 @@ private:
     std::string body_;        // JSON
     bool reading_ = true;     // the body is not complete
     bool ready_ = false;      // reply_ is set
-    bool queued_ = false;     // it was given to libmicrohttpd
+    bool queued_ = false;     // libmicrohttpd has received it
     bool streaming_ = false;  // the reply is a stream of events
     bool ended_ = false;      // of the stream
     bool suspended_ = false;

@@ -9,10 +9,11 @@ namespace serve {
 namespace {
 
 constexpr const char *kNoMemory = "the server has not enough memory for this request";
-constexpr std::size_t kWindow = 32;    // sentences of a job in the engine
-constexpr std::size_t kStreamed = 32;  // only the first sentences report parts of them
+constexpr std::size_t kWindow = 32;             // sentences of a job in the engine
+constexpr std::size_t kMostSentences = 200000;  // bounds the memory of a job: about 250 bytes each
+constexpr std::size_t kStreamed = 32;           // only the first sentences report parts of them
 
-// Whether sentences are written without spaces between them.
+// Returns whether sentences are written without spaces between them.
 bool without_spaces(std::string_view language) {
     const std::string_view code = language.substr(0, 2);
     return code == "zh" || code == "ja" || code == "th" || code == "lo" || code == "km" || code == "my";
@@ -77,6 +78,8 @@ void Job::add(std::size_t document, std::size_t text, std::size_t begin, std::si
             return;
         }
     }
+    if (sentences_.size() == kMostSentences)
+        throw HttpError{413, "Invalid request: the text has more than 200,000 sentences; send it in parts"};
     sentences_.push_back({document, text, begin, end, "", {}, {}, false});
 }
 

@@ -58,6 +58,7 @@ public:
         std::function<void(std::vector<TranslatedDocument> documents, std::optional<HttpError> error)> done;
     };
 
+    // Splits the texts. Throws HttpError.
     Job(std::shared_ptr<Translator> translator, std::vector<std::unique_ptr<Document>> documents, JobOptions options,
         Callbacks callbacks);
 

@@ -1,6 +1,7 @@
 // serve: a translation server with a web page, over the engine of libxformer.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <malloc.h>
 #include <sys/resource.h>
 #include <csignal>
 #include <cstdio>
@@ -41,6 +42,13 @@ void raise_file_limit() {
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Returns the memory of large requests to the system; glibc would keep it.
+void trim_memory() {
+#ifdef __GLIBC__
+    if (mallinfo2().fordblks > std::size_t{32} << 20) malloc_trim(0);
+#endif
 }
 
 int run(int argc, char **argv) {
@@ -99,7 +107,7 @@ int run(int argc, char **argv) {
     host.log = [&](const xf_log_line &logged) { log.message("warning", logged.message); };
     const xformer::Context context(config, std::move(host));
     std::vector<std::string> sources(models.texts, models.texts + models.count);
-    if (sources.empty()) throw std::runtime_error("no model was given; expected --model NAME=FILE or --model FOLDER");
+    if (sources.empty()) throw std::runtime_error("--model is missing; expected --model NAME=FILE or --model FOLDER");
     Registry registry(context, config, std::move(sources),
                       [&](std::string_view level, const std::string &text) { log.message(level, text); });
     registry.load(true);
@@ -146,6 +154,7 @@ int run(int argc, char **argv) {
         const timespec second = {1, 0}, short_time = {0, 20000000};
         const int signal = sigtimedwait(&signals, nullptr, draining ? &short_time : &second);
         registry.free_retired();
+        if (signal < 0 && !draining) trim_memory();
         if (signal == SIGHUP) {
             try {
                 registry.load(false);

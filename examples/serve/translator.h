@@ -52,7 +52,7 @@ public:
     void cancel(std::uint64_t id) { engine_.cancel(id); }
     xf_engine_info info() const { return engine_.info(); }
 
-    // Whether the file differs from the one that was loaded.
+    // Returns whether the file has changed since it was loaded.
     bool changed() const;
     // Loads the file again for later requests. Returns false if it needs a new Translator because its vocabulary
     // differs. Throws xformer::Error, and then keeps the earlier model.

@@ -8,7 +8,7 @@
 namespace serve {
 namespace {
 
-// Whether a word may contain the character that begins at `at`, and the size of the character. Spaces and punctuation
+// Returns whether a word may contain the character that begins at `at`, and its size in bytes. Spaces and punctuation
 // separate words; an apostrophe or a hyphen does not.
 bool in_word(std::string_view text, std::size_t at, std::size_t *size) {
     const auto c = static_cast<unsigned char>(text[at]);

@@ -11,7 +11,7 @@
 
 namespace serve {
 
-// Whether a text has letters, so that it can be translated. Digits, punctuation, and symbols are not letters.
+// Returns whether a text has letters, so that it can be translated. Digits, punctuation, and symbols are not letters.
 bool has_letters(std::string_view text);
 
 // Each word of the translation with the source word to which most of its bytes are aligned. A word without an aligned

@@ -234,6 +234,7 @@ class Interface(unittest.TestCase):
         reply = self.server.translate(html, format="html")[1]["translatedText"]
         self.assertEqual(reply.count("<div>"), 100000)
         self.assertEqual(self.server.translate(" \n" * 2000000)[1]["translatedText"], " \n" * 2000000)
+        self.check_error(self.server.translate("a\n" * 2000000), 413, "more than 200,000 sentences")
 
     def test_size_limit(self):
         head = b"POST /translate HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\n"
@@ -251,6 +252,29 @@ class Interface(unittest.TestCase):
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for i in range(len(request)):
                 client.sendall(request[i:i + 1])
+            received = b""
+            while part := client.recv(65536):
+                received += part
+        self.assertEqual(json.loads(received.split(b"\r\n\r\n", 1)[1]), {"translatedText": self.german})
+
+    def test_ambiguous_lengths_are_refused(self):
+        length, chunked = b"Content-Length: 2\r\n", b"Transfer-Encoding: chunked\r\n"
+        for headers in (length + b"Content-Length: 5\r\n", length + chunked, chunked + chunked):
+            reply = self.server.raw(b"POST /translate HTTP/1.1\r\nHost: a\r\n" + headers + b"\r\n{}")
+            self.assertTrue(reply.startswith(b"HTTP/1.1 400 "), reply)
+        reply = self.server.raw(b"POST /translate HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n{}")
+        self.assertTrue(reply.startswith(b"HTTP/1.1 501 "), reply)
+
+    def test_parts_of_single_bytes(self):
+        part = lambda name, value: b'--xyz\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (name, value)
+        body = part(b"q", TEXT.encode()) + part(b"source", b"en") + part(b"target", b"de") + b"--xyz--\r\n"
+        chunks = b"".join(b"1\r\n" + body[i:i + 1] + b"\r\n" for i in range(len(body))) + b"0\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", self.server.port)) as client:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            client.sendall(b"POST /translate HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n"
+                           b"Content-Type: multipart/form-data; boundary=xyz\r\n\r\n")
+            for i in range(len(chunks)):
+                client.sendall(chunks[i:i + 1])
             received = b""
             while part := client.recv(65536):
                 received += part
@@ -437,7 +461,7 @@ class Operation(unittest.TestCase):
         def run(*arguments):
             return subprocess.run([PROGRAM] + list(arguments), capture_output=True, text=True, timeout=60)
 
-        for arguments, text in (((), "no model was given"), (("--model", "en-de=/nothing.xf"), "/nothing.xf"),
+        for arguments, text in (((), "--model is missing"), (("--model", "en-de=/nothing.xf"), "/nothing.xf"),
                                 (("--model", "a=" + MODEL), "expected a pair of languages"),
                                 (("--model", "en-de=" + MODEL, "--address", "here"), "not an IPv4 or IPv6 address"),
                                 (("--model", "en-de=" + MODEL, "--tls-certificate", "/none"), "cannot read /none"),
