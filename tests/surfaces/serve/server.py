@@ -1,15 +1,17 @@
 """examples/serve: the HTTP interface, by a client that sends what browsers do not: parts of requests, and nonsense.
 
-    server.py PROGRAM MODEL
+    server.py PROGRAM MODEL README
 
 SPDX-License-Identifier: Apache-2.0
 """
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -19,7 +21,7 @@ import unittest
 import urllib.parse
 import uuid
 
-PROGRAM, MODEL = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+PROGRAM, MODEL, README = (os.path.abspath(path) for path in sys.argv[1:4])
 TEXT = "The file could not be found."
 
 
@@ -351,6 +353,22 @@ class Interface(unittest.TestCase):
         self.assertEqual(self.server.request("HEAD", "/health")[::2], (200, b""))
 
 
+    @unittest.skipUnless(shutil.which("curl"), "curl is not installed")
+    def test_commands_of_the_guide(self):
+        with open(README) as file:
+            blocks = re.findall(r"```sh\n(.*?)```", file.read(), re.DOTALL)
+        lines = "".join(blocks).replace("\\\n", "").splitlines()
+        commands = [line for line in lines if line.startswith("curl")]
+        self.assertEqual(len(commands), 4)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "notes.html"), "w") as file:
+                file.write("<p>Open the file.</p>")
+            for command in commands:
+                command = command.replace("localhost:5000", f"127.0.0.1:{self.server.port}")
+                done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=60)
+                self.assertNotIn("error", json.loads(done.stdout), command)
+
+
 class Operation(unittest.TestCase):
     def start(self, *options, models=None):
         server = Server(*options, models=models)
@@ -457,6 +475,22 @@ class Operation(unittest.TestCase):
         idle.close()
         self.assertEqual((status, results), (0, [200] * 24))
 
+    @unittest.skipUnless(shutil.which("openssl"), "openssl is not installed")
+    def test_tls(self):
+        with tempfile.TemporaryDirectory() as folder:
+            certificate, key = os.path.join(folder, "certificate"), os.path.join(folder, "key")
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost",
+                            "-days", "1", "-keyout", key, "-out", certificate], check=True, capture_output=True)
+            server = self.start("--tls-certificate", certificate, "--tls-key", key)
+            context = ssl.create_default_context(cafile=certificate)
+            context.check_hostname = False
+            client = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=context)
+            body = {"q": TEXT, "source": "en", "target": "de", "stream": True}
+            content = server.request("POST", "/translate", body, connection=client)[2]
+            self.assertIn("Datei", events_of(content)[-1][1]["translatedText"])
+            client.close()
+            self.assertEqual(server.stop(), 0)
+
     def test_command_line(self):
         def run(*arguments):
             return subprocess.run([PROGRAM] + list(arguments), capture_output=True, text=True, timeout=60)
@@ -477,4 +511,4 @@ class Operation(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=1)
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=1)
