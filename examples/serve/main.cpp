@@ -65,7 +65,7 @@ int run(int argc, char **argv) {
         {"tls-certificate", FLAG_TEXT, &certificate, nullptr, "FILE", "PEM file; enables TLS"},
         {"tls-key", FLAG_TEXT, &private_key, nullptr, "FILE", "PEM file with the private key"},
         {"api-keys", FLAG_TEXT, &keys, nullptr, "FILE", "lines KEY or KEY REQUESTS-PER-MINUTE"},
-        {"require-key", FLAG_SWITCH, &require_key, nullptr, nullptr, "refuse requests without an API key"},
+        {"require-key", FLAG_SWITCH, &require_key, nullptr, "", "refuse requests without an API key"},
         {"requests-per-minute", FLAG_COUNT, &per_minute, nullptr, "N", "limit for each client; 0: none"},
         {"char-limit", FLAG_COUNT, &char_limit, nullptr, "N", "maximum number of characters of a text; 0: none"},
         {"batch-limit", FLAG_COUNT, &batch_limit, nullptr, "N", "maximum number of texts in a request; 0: none"},
@@ -75,10 +75,10 @@ int run(int argc, char **argv) {
         {"timeout", FLAG_COUNT, &timeout, nullptr, "S", "seconds in which a connection must send a request (60)"},
         {"translation-timeout", FLAG_COUNT, &translation_timeout, nullptr, "S", "maximum time of a translation (120)"},
         {"suggestions", FLAG_TEXT, &suggestions, nullptr, "FILE", "accept suggestions and append them to FILE"},
-        {"trust-forwarded", FLAG_SWITCH, &trust_forwarded, nullptr, nullptr,
+        {"trust-forwarded", FLAG_SWITCH, &trust_forwarded, nullptr, "",
          "use X-Forwarded-For and -Proto of a proxy"},
-        {"no-page", FLAG_SWITCH, &no_page, nullptr, nullptr, "serve only the API"},
-        {"quiet", FLAG_SWITCH, &quiet, nullptr, nullptr, "do not log requests"},
+        {"no-page", FLAG_SWITCH, &no_page, nullptr, "", "serve only the API"},
+        {"quiet", FLAG_SWITCH, &quiet, nullptr, "", "do not log requests"},
     };
     command_line line{};
     line.usage = "[--model NAME=FILE]... [OPTION]...";

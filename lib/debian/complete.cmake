@@ -22,7 +22,7 @@ function(set_permissions folder)
   foreach(entry ${folder} ${entries})
     if(IS_SYMLINK ${entry})
       continue()
-    elseif(IS_DIRECTORY ${entry} OR entry MATCHES "\\.sh$")
+    elseif(IS_DIRECTORY ${entry} OR entry MATCHES "\\.sh$|/usr/bin/")
       file(CHMOD ${entry} PERMISSIONS ${runnable})
     else()
       file(CHMOD ${entry} PERMISSIONS ${readable})
@@ -31,12 +31,14 @@ function(set_permissions folder)
 endfunction()
 
 # shlibdeps(RESULT PACKAGE FILE...): finds the packages of the libraries that the files are linked with. dpkg-shlibdeps
-# must run in a source package, and treats a folder that contains DEBIAN as a package.
+# must run in a source package, and treats a folder that contains DEBIAN as a package. settings.cmake has the dependency
+# on libxformer0.
 function(shlibdeps result package)
   file(WRITE ${work}/debian/control "Source: libxformer\n\nPackage: ${package}\nArchitecture: any\n")
   file(MAKE_DIRECTORY ${CPACK_TEMPORARY_DIRECTORY}/${package}/DEBIAN)
-  execute_process(COMMAND ${XF_dpkg-shlibdeps} -O ${ARGN} WORKING_DIRECTORY ${work}
-    OUTPUT_VARIABLE line OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${XF_dpkg-shlibdeps} -O -l${CPACK_TEMPORARY_DIRECTORY}/libxformer0/${libdir}
+      --ignore-missing-info ${ARGN}
+    WORKING_DIRECTORY ${work} OUTPUT_VARIABLE line OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   file(REMOVE_RECURSE ${CPACK_TEMPORARY_DIRECTORY}/${package}/DEBIAN)
   string(REGEX REPLACE "^shlibs:Depends=" "" line "${line}")
   set(${result} "${line}" PARENT_SCOPE)
@@ -74,6 +76,15 @@ function(write_symbols)
   file(WRITE ${work}/symbols "libxformer.so.${major} ${needs}\n* Build-Depends-Package: libxformer-dev\n${symbols}")
 endfunction()
 
+# complete_serve(TREE): adds the systemd unit, the options, the man page, and the folder of the models.
+function(complete_serve tree)
+  set(deploy ${CPACK_XFORMER_SOURCE}/examples/serve/deploy)
+  file(COPY ${deploy}/xformer-serve.service DESTINATION ${tree}/usr/lib/systemd/system)
+  file(MAKE_DIRECTORY ${tree}/etc/default ${tree}/usr/share/man/man1 ${tree}/var/lib/xformer-serve)
+  configure_file(${deploy}/xformer-serve.default ${tree}/etc/default/xformer-serve COPYONLY)
+  compress(${deploy}/xformer-serve.1 ${tree}/usr/share/man/man1/xformer-serve.1.gz)
+endfunction()
+
 foreach(package ${CPACK_XFORMER_PACKAGES})
   set(tree ${CPACK_TEMPORARY_DIRECTORY}/${package})
   set(doc ${tree}/usr/share/doc/${package})
@@ -81,7 +92,10 @@ foreach(package ${CPACK_XFORMER_PACKAGES})
   file(COPY ${debian}/copyright DESTINATION ${doc})
   compress(${debian}/changelog ${doc}/changelog.Debian.gz)
   compress(${CPACK_XFORMER_SOURCE}/CHANGELOG.md ${doc}/changelog.gz)
-  set_permissions(${tree}/usr)
+  if(package STREQUAL "xformer-serve")
+    complete_serve(${tree})
+  endif()
+  set_permissions(${tree})
 endforeach()
 
 write_symbols()
@@ -90,12 +104,20 @@ file(WRITE ${work}/shlibs "libxformer ${major} ${needs}\n")
 file(WRITE ${work}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBXFORMER0_PACKAGE_CONTROL_EXTRA ${work}/symbols ${work}/shlibs ${work}/triggers)
 
+# One script handles the calls of all three names.
+file(WRITE ${work}/conffiles "/etc/default/xformer-serve\n")
+foreach(script postinst prerm postrm)
+  configure_file(${debian}/xformer-serve.script ${work}/${script} COPYONLY)
+endforeach()
+set(CPACK_DEBIAN_XFORMER-SERVE_PACKAGE_CONTROL_EXTRA ${work}/conffiles ${work}/postinst ${work}/prerm ${work}/postrm)
+
 # Not CPACK_DEBIAN_PACKAGE_SHLIBDEPS, which also writes maintainer scripts that call ldconfig.
-foreach(package libxformer0 libxformer-cuda libxformer-mpi libxformer-nccl)
+foreach(package libxformer0 libxformer-cuda libxformer-mpi libxformer-nccl xformer-serve)
   if(package IN_LIST CPACK_XFORMER_PACKAGES)
     string(TOUPPER ${package} upper)
-    set(tree ${CPACK_TEMPORARY_DIRECTORY}/${package}/${libdir})
-    file(GLOB files ${tree}/libxformer.so.${CPACK_XFORMER_VERSION} ${tree}/xformer/*.so)
+    set(tree ${CPACK_TEMPORARY_DIRECTORY}/${package}/usr)
+    set(lib ${CPACK_TEMPORARY_DIRECTORY}/${package}/${libdir})
+    file(GLOB files ${lib}/libxformer.so.${CPACK_XFORMER_VERSION} ${lib}/xformer/*.so ${tree}/bin/*)
     execute_process(COMMAND_ERROR_IS_FATAL ANY
       COMMAND ${CPACK_XFORMER_STRIP} --strip-unneeded --remove-section=.comment --remove-section=.note ${files})
     shlibdeps(found ${package} ${files})

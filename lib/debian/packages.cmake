@@ -8,6 +8,7 @@
 #   libxformer-cuda  the cuda plugin, if it was built
 #   libxformer-mpi   the mpi plugin, if it was built
 #   libxformer-nccl  the nccl plugin, if it was built
+#   xformer-serve    examples/serve, if it was built
 #
 # This file assigns components to packages. The rest happens when cpack runs: settings.cmake sets the fields of the
 # packages, and complete.cmake adds the files that only packages contain.
@@ -23,13 +24,15 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DAT
   COMPONENT examples EXCLUDE_FROM_ALL FILES_MATCHING
   PATTERN CMakeLists.txt PATTERN "*.c" PATTERN "*.cpp" PATTERN "*.h" PATTERN "*.md" PATTERN "*.sh" PATTERN "*.tsv"
   PATTERN "*.html" PATTERN "*.css" PATTERN "*.js" PATTERN "*.cmake" PATTERN "*.py" PATTERN "*.sbatch" PATTERN "*.yaml"
-  PATTERN Dockerfile PATTERN __pycache__ EXCLUDE)
+  PATTERN Dockerfile PATTERN Containerfile PATTERN openapi.json PATTERN "*.service" PATTERN "*.default" PATTERN "*.1"
+  PATTERN __pycache__ EXCLUDE)
 
 set(components_libxformer0 runtime)
 set(components_libxformer-dev devel examples)
 set(components_libxformer-cuda)
 set(components_libxformer-mpi)
 set(components_libxformer-nccl)
+set(components_xformer-serve)
 set(CPACK_XFORMER_CUDA)
 if(TARGET xformer_openblas)
   list(APPEND components_libxformer0 openblas)
@@ -44,11 +47,15 @@ endif()
 if(TARGET xformer_nccl)
   list(APPEND components_libxformer-nccl nccl)
 endif()
+if(TARGET xformer_serve)
+  install(TARGETS xformer_serve RUNTIME COMPONENT serve EXCLUDE_FROM_ALL)
+  list(APPEND components_xformer-serve serve)
+endif()
 
 # Each group of components is a package of the same name.
 set(CPACK_COMPONENTS_ALL)
 set(CPACK_XFORMER_PACKAGES)
-foreach(package libxformer0 libxformer-dev libxformer-cuda libxformer-mpi libxformer-nccl)
+foreach(package libxformer0 libxformer-dev libxformer-cuda libxformer-mpi libxformer-nccl xformer-serve)
   if(components_${package})
     list(APPEND CPACK_XFORMER_PACKAGES ${package})
   endif()

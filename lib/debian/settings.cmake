@@ -112,3 +112,14 @@ set(CPACK_DEBIAN_LIBXFORMER-NCCL_DESCRIPTION "encoder-decoder Transformer as a C
 ${about}
 This package holds the plugin by which the GPUs of a training job exchange
 gradients and parameters without their hosts.")
+
+# A program for all architectures, unlike the libraries.
+set(CPACK_DEBIAN_XFORMER-SERVE_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_XFORMER-SERVE_PACKAGE_PRIORITY "optional\nMulti-Arch: foreign")
+set(CPACK_DEBIAN_XFORMER-SERVE_PACKAGE_DEPENDS "${same}")
+set(CPACK_DEBIAN_XFORMER-SERVE_DESCRIPTION "translation server with a web page
+xformer-serve translates texts, HTML, and subtitles with Transformer models of
+libxformer. It has a web page and the HTTP interface of LibreTranslate. The
+texts never leave the computer.
+.
+This package contains no models and does not start the service.")
