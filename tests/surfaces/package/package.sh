@@ -5,14 +5,14 @@
 #     package.sh [FOLDER]    keeps the packages in FOLDER, for clean_root.sh
 #
 # CMakeLists.txt sets these environment variables: SOURCE, BUILD, VERSION, LIBDIR below the prefix, PLUGINS (those of this
-# build, separated by spaces), GENERATOR, CMAKE, CPACK, PKG_CONFIG, CC, CXX, and optionally MODEL, the model that
-# examples/first/train.c creates; without it the script creates one.
+# build, separated by spaces), SERVE (a model, if examples/serve is part of it), GENERATOR, CMAKE, CPACK, PKG_CONFIG, CC,
+# CXX, and optionally MODEL, the model that examples/first/train.c creates; without it the script creates one.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export LC_ALL=C
 : "${SOURCE:?}" "${BUILD:?}" "${VERSION:?}" "${LIBDIR:?}" "${GENERATOR:?}" "${CMAKE:?}" "${CPACK:?}" "${PKG_CONFIG:?}"
-: "${CC:?}" "${CXX:?}" "${PLUGINS=}"
+: "${CC:?}" "${CXX:?}" "${PLUGINS=}" "${SERVE=}"
 unset DESTDIR XF_BACKEND_PATH SOURCE_DATE_EPOCH
 work=$(cd "$(mktemp -d)" && pwd -P)
 trap 'rm -rf "$work"' EXIT
@@ -24,6 +24,7 @@ packages=(libxformer-dev libxformer0)
 for plugin in cuda mpi nccl; do
     if [[ " $PLUGINS " == *" $plugin "* ]]; then packages+=("libxformer-$plugin"); fi
 done
+if [ -n "$SERVE" ]; then packages+=(xformer-serve); fi
 mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort)
 root=$work/root lib=$work/root/usr/$LIBDIR
 revision=$(dpkg-parsechangelog -l "$SOURCE/lib/debian/changelog" -S Version)
@@ -82,14 +83,16 @@ done
 # Fields.
 for package in "${packages[@]}"; do
     equal "$package: version" "$revision" "$(field "$package" Version)"
-    equal "$package: architecture" "$architecture, same" \
+    multi=same
+    if [ "$package" = xformer-serve ]; then multi=foreign; fi # a program
+    equal "$package: architecture" "$architecture, $multi" \
         "$(field "$package" Architecture), $(field "$package" Multi-Arch)"
     equal "$package: source" libxformer "$(field "$package" Source)"
     [[ "$(field "$package" Maintainer)" =~ ^"The libxformer authors <" ]] || fail "$package: maintainer"
 done
 sections=$(for package in "${packages[@]}"; do echo "$package $(field "$package" Section)"; done)
 equal "sections" "$(printf '%s\n' 'libxformer-cuda non-free/libs' 'libxformer-dev libdevel' 'libxformer-mpi libs' \
-    'libxformer-nccl contrib/libs' 'libxformer0 libs' |
+    'libxformer-nccl contrib/libs' 'libxformer0 libs' 'xformer-serve net' |
     grep -E "^($(IFS='|' && echo "${packages[*]}")) ")" "$sections"
 for needed in libc6 'libstdc++6' libutf8proc2 libmd0; do
     [[ "$(field libxformer0 Depends)" == *"$needed (>= "* ]] || fail "libxformer0 does not depend on $needed"
@@ -117,6 +120,7 @@ mkdir unpacked control
 DESTDIR=$work/everything quietly "$CMAKE" --install "$BUILD" --prefix /usr
 for package in "${packages[@]}"; do
     quietly dpkg-deb -x "$(deb "$package")" "unpacked/$package"
+    if [ "$package" = xformer-serve ]; then continue; fi # see serve.sh
     dpkg-deb -x "$(deb "$package")" root
     equal "$package: installed files" "$(files "components/$package")" \
         "$(files "unpacked/$package" | grep -v '^usr/share/doc/')"
@@ -132,12 +136,12 @@ equal "examples" "$(files "$SOURCE/examples" | grep -v '^translate/en-de.xf$')" 
 equal "first lines of examples/translate/demo.sh" "$(head -n 3 "$SOURCE/examples/translate/demo.sh")" \
     "$(head -n 3 "$examples/translate/demo.sh")"
 
-# Owners, permissions, and checksums; no scripts that run as root.
+# Owners, permissions, and checksums; no scripts that run as root, except those of xformer-serve.
 for package in "${packages[@]}"; do
     dpkg-deb -c "$(deb "$package")" >contents
     wrong=$(grep -vE '^(drwxr-xr-x|-rw-r--r--|-rwxr-xr-x|lrwxrwxrwx) root/root ' contents || true)
     equal "$package: owners and permissions" "" "$wrong"
-    wrong=$(grep -E '^-rwx' contents | grep -vE '\.sh$' || true)
+    wrong=$(grep -E '^-rwx' contents | grep -vE '\.sh$|/usr/bin/' || true)
     equal "$package: what is no script can't be run" "" "$wrong"
     quietly dpkg-deb -e "$(deb "$package")" "control/$package"
     (cd "unpacked/$package" && quietly md5sum -c --strict "$work/control/$package/md5sums")
@@ -146,7 +150,7 @@ for package in "${packages[@]}"; do
 done
 equal "control of libxformer0" "$(printf '%s\n' control md5sums shlibs symbols triggers)" "$(ls control/libxformer0)"
 for package in "${packages[@]}"; do
-    if [ "$package" = libxformer0 ]; then continue; fi
+    if [ "$package" = libxformer0 ] || [ "$package" = xformer-serve ]; then continue; fi
     equal "control of $package" "$(printf '%s\n' control md5sums)" "$(ls "control/$package")"
 done
 equal "triggers" "activate-noawait ldconfig" "$(cat control/libxformer0/triggers)"
@@ -198,10 +202,22 @@ for plugin in $PLUGINS; do
     grep -qF "from '$lib/xformer/libxformer_$plugin.so'" log || { cat log; fail "the program found no $plugin"; }
 done
 
-# The examples, built with CMake outside of the sources. clean_root.sh runs the demo.
-quietly "$CMAKE" -S "$examples" -B examples -G "$GENERATOR" -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" \
-    -DCMAKE_PREFIX_PATH="$root/usr"
+if [ -n "$SERVE" ]; then bash "$SOURCE/tests/surfaces/package/serve.sh" "$work"; fi
+
+# The examples, built with CMake outside of the sources. clean_root.sh runs the demo. The translation server is built
+# only if its libraries are found.
+configure_examples() {
+    quietly "$CMAKE" -S "$examples" -B examples -G "$GENERATOR" -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" \
+        -DCMAKE_PREFIX_PATH="$root/usr" "$@"
+}
+configure_examples -DCLD2_LIBRARY= -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON
+grep -qF 'examples/serve is not built' log || { cat log; fail "a server without its libraries"; }
+rm -r examples
+configure_examples
 quietly "$CMAKE" --build examples
+if [ -n "$SERVE" ]; then
+    [[ "$(examples/serve/xformer-serve --help)" == *--translation-timeout* ]] || fail "the server of the examples"
+fi
 built=$(find examples -name translate -type f) first=$(find examples -name first -type f)
 equal "first.c by CMake" "drei zwei eins" "$("$first" model.xf 'three two one')"
 equal "translate by CMake" "drei zwei eins" "$(echo 'three two one' | "$built" translate --model model.xf 2>/dev/null)"
