@@ -9,6 +9,11 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
+if [ ! -e tests/packages.sh ]; then
+    echo "run.sh: found no sources of libxformer in $PWD; expected a copy of its repository. To build the examples with" \
+        "an installed library: cmake -S examples -B FOLDER, then cmake --build FOLDER" >&2
+    exit 1
+fi
 tests/packages.sh serve
 build=build/serve
 mkdir -p build

@@ -5,8 +5,8 @@
 #     package.sh [FOLDER]    keeps the packages in FOLDER, for clean_root.sh
 #
 # CMakeLists.txt sets these environment variables: SOURCE, BUILD, VERSION, LIBDIR below the prefix, PLUGINS (those of this
-# build, separated by spaces), SERVE (a model, if examples/serve is part of it), GENERATOR, CMAKE, CPACK, PKG_CONFIG, CC,
-# CXX, and optionally MODEL, the model that examples/first/train.c creates; without it the script creates one.
+# build, separated by spaces), SERVE (a model, if examples/serve is part of it), GENERATOR, CMAKE, CPACK, PKG_CONFIG,
+# CC, CXX, and optionally MODEL, the model that examples/first/train.c creates; without it the script creates one.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The package of the translation server, unpacked by package.sh: files, dependencies, the systemd unit, and a server that
-# is started from the package.
+# The package of the translation server, unpacked by package.sh: files, dependencies, the systemd unit, and a server
+# that is started from the package.
 #
 #     serve.sh WORK    WORK contains unpacked/xformer-serve, control/xformer-serve, and root, the other packages
 #
@@ -28,7 +28,7 @@ expected="./etc/default/xformer-serve
 ./usr/share/doc/xformer-serve/copyright
 ./usr/share/man/man1/xformer-serve.1.gz
 ./var/lib/xformer-serve"
-diff <(echo "$expected") <(cd $tree && find . ! -type d -o -empty | sort) || fail "files: expected (<) and found (>)"
+diff <(echo "$expected") <(cd $tree && find . ! -type d -o -empty | sort) || fail "expected (<) and found (>) files"
 diff <(printf '%s\n' conffiles control md5sums postinst postrm prerm) <(ls $control) || fail "control"
 [ "$(cat $control/conffiles)" = /etc/default/xformer-serve ] || fail "conffiles"
 version=$(sed -n 's/^Version: //p' $control/control) depends=$(sed -n 's/^Depends: //p' $control/control)
@@ -37,7 +37,7 @@ for needed in libc6 'libstdc++6' libcld2-0 libmicrohttpd12; do
     [[ "$depends" == *"$needed (>= "* ]] || fail "depends on $depends, expected $needed"
 done
 if readelf -dSW $tree/usr/bin/xformer-serve | grep -E 'R(UN)?PATH|\.(symtab|comment|debug_info)'; then fail "ELF file"; fi
-# shellcheck disable=SC1090,SC2153 # the file sets OPTIONS
+# shellcheck disable=SC1091 # the file sets OPTIONS
 OPTIONS=$(. "$tree/etc/default/xformer-serve" && echo "$OPTIONS")
 [ -z "$OPTIONS" ] || fail "the package sets the options $OPTIONS"
 
