@@ -40,8 +40,14 @@ if ! command -v apt-get >/dev/null; then
     echo "packages.sh: apt-get was not found; install the equivalents of these Debian packages: ${missing[*]}" >&2
     exit 1
 fi
-echo "Installing ${missing[*]}"
 root=()
-if [ "$(id -u)" -ne 0 ]; then root=(sudo); fi
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || {
+        echo "packages.sh: packages are missing, and sudo was not found; run as root: apt-get install ${missing[*]}" >&2
+        exit 1
+    }
+    root=(sudo)
+fi
+echo "Installing ${missing[*]}"
 "${root[@]}" apt-get update -q
 "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
