@@ -16,7 +16,7 @@ if [ $# != 2 ] || [ ! -e "$1/etc/debian_version" ] || [ "$(id -u)" != 0 ]; then
     exit 2
 fi
 root=$(cd "$1" && pwd -P)
-mapfile -t debs < <(find "$(cd "$2" && pwd -P)" -maxdepth 1 -name 'libxformer*.deb' | sort)
+mapfile -t debs < <(find "$(cd "$2" && pwd -P)" -maxdepth 1 -name '*xformer*.deb' | sort)
 [ ${#debs[@]} -ge 2 ] || { echo "$2 contains ${#debs[@]} packages, expected libxformer0 and libxformer-dev" >&2; exit 2; }
 log=$(mktemp)
 mounted=no
@@ -93,6 +93,16 @@ stranger '$examples/translate/demo.sh'
 grep -qE '^ *BLEU|BLEU +[0-9]' "$log" || fail "the demo measured nothing"
 stranger 'echo "Choose File - Save." | xformer-demo/bin/translate translate --model xformer-demo/small.xf 2>/dev/null'
 [ -s "$log" ] || fail "no translation"
+
+if [[ " ${names[*]} " == *" xformer-serve "* ]]; then
+    say "The server"
+    # shellcheck disable=SC2016 # these are variables of the shell inside
+    stranger 'xformer-serve --model en-de=xformer-demo/small.xf --port 0 >serve.log & server=$!
+        for ((i = 0; i < 300; i++)); do grep -qs "serving on" serve.log && break; sleep 0.1; done
+        kill $server; wait $server; cat serve.log'
+    grep -qF '"serving on' "$log" || fail "the server did not start"
+    grep -qF '"ended"' "$log" || fail "the server did not end"
+fi
 
 say "apt purge"
 quietly inside apt-get purge -y --autoremove "${names[@]}"
