@@ -49,8 +49,9 @@ failed=0
 echo "== Tests of LibreTranslate, libretranslatepy"
 "$python" -B -m pytest -q -p no:cacheprovider "$work/tests" || failed=1
 echo "== schemathesis"
+# Without positive_data_acceptance: the schema cannot express which languages and file names are supported.
 (cd "$work" && "$work/environment/bin/schemathesis" run "$SERVE_URL/openapi.json" --max-examples "$examples" \
-    --seed 1 --request-timeout 60 --generation-database none) || failed=1
+    --exclude-checks positive_data_acceptance --seed 1 --request-timeout 60 --generation-database none) || failed=1
 
 kill -0 $server || { echo "clients.sh: the server ended"; tail "$work/serve.log"; exit 1; }
 kill $server
