@@ -197,8 +197,8 @@ void Api::suggest(const std::shared_ptr<Exchange> &exchange) {
 void Api::health(const std::shared_ptr<Exchange> &exchange) { exchange->reply({200, "{\"status\":\"ok\"}"}); }
 
 void Api::prometheus(const std::shared_ptr<Exchange> &exchange) {
-    exchange->reply(
-        {200, metrics_.text(models_.all(), connections(), active()), "text/plain; version=0.0.4; charset=utf-8"});
+    exchange->reply({200, metrics_.text(models_.all(), exchange->server().connections(), exchange->server().active()),
+                     "text/plain; version=0.0.4; charset=utf-8"});
 }
 
 void Api::asset(const std::shared_ptr<Exchange> &exchange) {

@@ -44,8 +44,6 @@ public:
     void handle(const std::shared_ptr<Exchange> &exchange);
     // A request has ended.
     void completed(const Exchange &exchange, unsigned status);
-    // The numbers for /metrics that the HTTP server knows.
-    std::function<std::size_t()> connections, active;
 
 private:
     using Handler = void (Api::*)(const std::shared_ptr<Exchange> &);

@@ -105,13 +105,17 @@ void Exchange::disconnected() {
 }
 
 MHD_Result Exchange::advance() {
-    const std::lock_guard lock(mutex_);
-    if (!ready_) {
-        suspend_locked();
-        return MHD_YES;
+    {
+        const std::lock_guard lock(mutex_);
+        if (!ready_) {
+            suspend_locked();
+            return MHD_YES;
+        }
+        if (queued_) return MHD_YES;
+        queued_ = true;
     }
-    if (queued_) return MHD_YES;
-    queued_ = true;
+    // Without the lock, because libmicrohttpd calls read_events() with a lock that it also takes here. reply_ and
+    // streaming_ do not change after ready_ is set.
     MHD_Response *response = nullptr;
     if (streaming_) {
         auto *self = new std::shared_ptr<Exchange>(shared_from_this());

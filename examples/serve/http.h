@@ -65,6 +65,7 @@ public:
     std::size_t body_size = 0;  // bytes received
     std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 
+    HttpServer &server() const { return server_; }
     // Returns a header of the request; "" if it is missing. Only before the handler returns.
     std::string header(const char *name) const;
 

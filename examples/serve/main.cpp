@@ -75,8 +75,7 @@ int run(int argc, char **argv) {
         {"timeout", FLAG_COUNT, &timeout, nullptr, "S", "seconds in which a connection must send a request (60)"},
         {"translation-timeout", FLAG_COUNT, &translation_timeout, nullptr, "S", "maximum time of a translation (120)"},
         {"suggestions", FLAG_TEXT, &suggestions, nullptr, "FILE", "accept suggestions and append them to FILE"},
-        {"trust-forwarded", FLAG_SWITCH, &trust_forwarded, nullptr, "",
-         "use X-Forwarded-For and -Proto of a proxy"},
+        {"trust-forwarded", FLAG_SWITCH, &trust_forwarded, nullptr, "", "use X-Forwarded-For and -Proto of a proxy"},
         {"no-page", FLAG_SWITCH, &no_page, nullptr, "", "serve only the API"},
         {"quiet", FLAG_SWITCH, &quiet, nullptr, "", "do not log requests"},
     };
@@ -137,13 +136,9 @@ int run(int argc, char **argv) {
         http.certificate = read_file(certificate);
         http.private_key = read_file(private_key);
     }
-    HttpServer *running = nullptr;
-    api.connections = [&] { return running->connections(); };
-    api.active = [&] { return running->active(); };
     HttpServer server(
         http, [&](const std::shared_ptr<Exchange> &exchange) { api.handle(exchange); },
         [&](const Exchange &exchange, unsigned code) { api.completed(exchange, code); });
-    running = &server;
     log.message("info", std::string("serving on ") + (settings.tls ? "https://" : "http://") +
                             (http.address.empty()                          ? "localhost"
                              : http.address.find(':') == std::string::npos ? http.address

@@ -54,7 +54,7 @@ class Server:
 
     def request(self, method, path, body=None, headers=None, connection=None):
         """Returns the status, the headers, and the body of a reply."""
-        used = connection or http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        used = connection or http.client.HTTPConnection("127.0.0.1", self.port, timeout=240)
         if isinstance(body, dict) and (headers or {}).get("Content-Type") is None:
             body, headers = json.dumps(body), dict(headers or {}, **{"Content-Type": "application/json"})
         used.request(method, path, body, headers or {})
@@ -102,7 +102,7 @@ class Server:
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        status = self.process.wait(60)
+        status = self.process.wait(240)
         self.reader.join(10)
         self.process.stdout.close()
         return status
