@@ -5,8 +5,8 @@
     bench_http.py ctranslate2 WORK PORT COMPUTE INTER INTRA BATCH
     bench_http.py libretranslate WORK PORT COMPUTE INTER INTRA THREADS
 
-BUILD: a Release build of this tree with xformer-serve and the plugins. PAIRS: lines "source TAB target"; the sources are the
-requests, one each. Needs ctranslate2, fastapi, libretranslate, numpy, and uvicorn[standard] from PyPI.
+BUILD: a Release build of this tree with xformer-serve and the plugins. PAIRS: lines "source TAB target"; each source is
+one request. Needs ctranslate2, fastapi, libretranslate, numpy, and uvicorn[standard] from PyPI.
 
 All systems have the weights and the tokenizer of examples/translate/en-de.xf, beam 4, and two cores, which they share
 with the client. Capacity: a closed loop of 64 connections. Latency: Poisson arrivals at 60 % of the capacity of the
@@ -37,7 +37,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
@@ -154,15 +153,15 @@ class Bench:
         package = self.work / "packages/en_de"
         package.mkdir(parents=True)
         (package / "model").symlink_to(self.work / "float32")
-        (package / "sentencepiece.model").touch()  # read by Tokenizer's predecessor only
+        (package / "sentencepiece.model").touch()  # must exist; Tokenizer does not read it
         (package / "metadata.json").write_text(json.dumps({
             "package_version": "1.0", "argos_version": "1.9", "from_code": "en", "from_name": "English",
             "to_code": "de", "to_name": "German"}))
 
     def command(self, system, weights, configuration):
         if system == "serve":
-            return (f"{self.build}/bin/xformer-serve --quiet --model en-de={MODEL} --port {{port}} --model.weights {weights} "
-                    f"--context.threads 2 --decode.beam {BEAM}")
+            return (f"{self.build}/bin/xformer-serve --quiet --model en-de={MODEL} --port {{port}} "
+                    f"--model.weights {weights} --context.threads 2 --decode.beam {BEAM}")
         values = " ".join(map(str, configuration))
         return f"{sys.executable} -B {__file__} {system} {self.work} {{port}} {TYPES[weights]} {values}"
 

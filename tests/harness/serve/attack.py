@@ -3,8 +3,8 @@
 
     attack.py BUILD [idle|clients|hostile|replay|all] [--seconds 60] [--options "..."] [--requests NAME]
 
-BUILD: a build of this tree with xformer-serve and the plugins. --options: more options of xformer-serve. Needs only the standard
-library of Python. Not part of run.sh: it takes minutes and compares times, so the machine must be quiet.
+BUILD: a build of this tree with xformer-serve and the plugins. --options: more options of xformer-serve. Needs only
+the standard library of Python. Not part of run.sh: it takes minutes and compares times, so the machine must be quiet.
 
 - idle: 10,000 keep-alive connections. Limit: 200 MB of memory; a translation takes at most twice the time.
 - clients: Poisson arrivals at 60 % of the capacity, while clients send a byte per second, lie about their length, do
@@ -19,17 +19,15 @@ SPDX-License-Identifier: Apache-2.0
 import argparse
 import asyncio
 import json
-import os
 import pathlib
 import random
 import resource
 import shutil
-import socket
 import sys
 import tempfile
 import time
 
-from client import HOST, Connection, Load, Server, closed_loop, open_loop
+from client import HOST, Connection, Server, closed_loop, open_loop
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 IDLE, MEMORY_LIMIT, ATTACKERS = 10000, 200e6, 50
@@ -101,7 +99,7 @@ def request_bytes(text, extra=""):
     return f"{HEAD}Content-Length: {len(body)}\r\n\r\n".encode(), body
 
 
-# Each attack sends one request on a connection of its own; text is a random source.
+# Each attack sends one request on a new connection; text is a random source.
 async def slow_head(send, receive, text):
     for byte in b"".join(request_bytes(text)):
         await send(bytes([byte]))
@@ -165,22 +163,27 @@ ATTACKS = {"one byte per second, headers": (slow_head, 0), "one byte per second,
            "disconnects within the stream": (leaves_in_stream, 10)}
 
 
+async def attack_once(port, attack, text):
+    reader, writer = await asyncio.open_connection(HOST, port)
+
+    async def send(data):
+        writer.write(data)
+        await writer.drain()
+
+    try:
+        await attack(send, lambda n=1 << 16: asyncio.wait_for(reader.read(n), 10), text)
+    finally:
+        writer.transport.abort()
+
+
 async def attacker(port, attack, pause, texts):
     draw = random.Random(id(attack))
     await asyncio.sleep(draw.uniform(0, pause))
     while True:
         try:
-            reader, writer = await asyncio.open_connection(HOST, port)
-            try:
-                async def send(data):
-                    writer.write(data)
-                    await writer.drain()
-
-                await attack(send, lambda n=1 << 16: asyncio.wait_for(reader.read(n), 10), draw.choice(texts))
-            finally:
-                writer.transport.abort()
-        except (OSError, asyncio.TimeoutError):
-            pass
+            await attack_once(port, attack, draw.choice(texts))
+        except OSError:
+            pass  # the server may close the connection
         await asyncio.sleep(pause)
 
 

@@ -110,8 +110,9 @@ class Connection:
         return status, headers, body
 
     async def request(self, method, path, body=None, content_type="application/json", headers=()):
-        """Sends a request; a `body` that is not bytes is sent as JSON. Returns (status, headers, body)."""
-        if self.writer is None:
+        """Sends a request; a `body` that is not bytes is sent as JSON. Returns (status, headers, body). A connection
+        that the server has closed is opened again."""
+        if self.writer is None or self.reader.at_eof():
             await self.open()
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
@@ -150,7 +151,7 @@ class Load:
                 raise ValueError(f"the translation of {text!r} is {translation!r}, expected {self.expected[text]!r}")
             self.characters += len(translation)
             self.latencies.append(time.perf_counter() - began)
-        except (OSError, EOFError, ValueError, asyncio.TimeoutError) as error:
+        except (OSError, EOFError, ValueError) as error:
             self.errors.append(f"{type(error).__name__}: {error}")
             connection.close()
 

@@ -167,7 +167,7 @@ CASES = [
     ("chunks with extensions", lambda: chunked(b"%x;a=b\r\n%s\r\n0\r\n\r\n" % (len(GOOD), GOOD)), "24"),
     ("a chunk of 2^64 - 1", lambda: chunked(b"ffffffffffffffff\r\n", GOOD), "04"),
     ("a chunk of 2^64 + 1", lambda: chunked(b"10000000000000001\r\n", GOOD), "04"),
-    ("a chunk size that is no number", lambda: chunked(b"zz\r\n", GOOD), "04"),
+    ("an invalid chunk size", lambda: chunked(b"zz\r\n", GOOD), "04"),
     ("a chunk that is too long", lambda: chunked(b"2\r\n", GOOD, b"\r\n0\r\n\r\n"), "04"),
     ("11 MB in chunks", lambda: chunked(*[chunk(b"a" * 65536)] * 176, b"0\r\n\r\n"), "4"),
     ("1 MB in chunks of one byte", lambda: chunked(b'1\r\n{\r\n', b"1\r\n \r\n" * MB, b"0\r\n\r\n"), "4"),
@@ -199,7 +199,7 @@ async def reply_of(port, data, split=False):
         sender = asyncio.create_task(send())
         status, _, body = await asyncio.wait_for(connection.response(data[:4].decode("latin-1")), LIMIT)
         return status, body
-    except asyncio.TimeoutError:
+    except TimeoutError:
         return "none", b""
     except (OSError, EOFError):
         return 0, b""

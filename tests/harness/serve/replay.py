@@ -97,7 +97,7 @@ class Traffic:
         connection = self.idle.pop() if self.idle and kind != "cancelled" else Connection(self.server.port)
         try:
             await getattr(self, kind)(connection)
-        except (OSError, EOFError, ValueError, KeyError, asyncio.TimeoutError) as error:
+        except (OSError, EOFError, ValueError, KeyError) as error:
             self.errors.append(f"{kind}: {type(error).__name__} {error}")
             connection.close()
         self.counts[kind] += 1

@@ -10,7 +10,7 @@ import requests
 
 
 class Response:
-    """What the tests use of a response of Flask's test client."""
+    """The attributes of a response of Flask's test client that the tests use."""
 
     def __init__(self, response):
         self.status_code, self.data, self.response = response.status_code, response.content, response
