@@ -111,7 +111,9 @@ HttpServer::HttpServer(const HttpSettings &settings, Handler handler, Completed 
         const int error = errno;
         close(epoll_);
         throw std::runtime_error("cannot listen on port " + std::to_string(settings_.port) + ": " +
-                                 (error != 0 ? std::strerror(error) : "the certificate or the key is invalid"));
+                                 (error == EADDRINUSE ? "another program uses it; choose one with --port"
+                                  : error != 0        ? std::strerror(error)
+                                                      : "the certificate or the key is invalid"));
     }
     observer_ = std::thread([this] { observe(); });
 }

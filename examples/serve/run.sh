@@ -20,8 +20,9 @@ mkdir -p build
 echo "Building into $build"
 cuda=(-DXF_CUDA=OFF) # saves minutes of compilation without a GPU
 if nvidia-smi -L >"$build.log" 2>&1; then cuda=(-DXF_CUDA=AUTO -DXF_CUDA_ARCHITECTURES=native); fi
+# cpu/all and cuda/all are the plugins; without them the library computes slowly.
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DXF_BUILD_TESTS=OFF "${cuda[@]}" >"$build.log" 2>&1 &&
-    cmake --build "$build" --target xformer_serve >>"$build.log" 2>&1 || {
+    cmake --build "$build" --target xformer_serve cpu/all cuda/all >>"$build.log" 2>&1 || {
     tail -n 40 "$build.log" >&2
     echo "run.sh: the build failed; see $build.log for its output" >&2
     exit 1

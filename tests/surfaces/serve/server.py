@@ -506,7 +506,7 @@ class Operation(unittest.TestCase):
         self.assertIn("--requests-per-minute", run("--help").stdout)
         server = self.start()
         again = run("--model", "en-de=" + MODEL, "--port", str(server.port))
-        self.assertIn("Address already in use", again.stderr)
+        self.assertIn("another program uses it", again.stderr)
         self.assertEqual(server.stop(signal.SIGINT), 0)
 
 
