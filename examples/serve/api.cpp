@@ -102,9 +102,7 @@ void Api::detect(const std::shared_ptr<Exchange> &exchange) {
     std::string sample;
     for (const std::string_view text : exchange->fields.texts("q")) (sample += text) += '\n';
     if (sample.empty()) throw HttpError{400, missing("q")};
-    sample.resize(std::min<std::size_t>(sample.size(), 65536));
-    while (!valid_utf8(sample)) sample.pop_back();  // cut inside a character
-    std::vector<Detected> found = serve::detect(sample, {});
+    std::vector<Detected> found = serve::detect(beginning_of(sample, 65536), {});
     if (found.empty()) found.push_back({"en", 0});
     reply_json(*exchange, [&](JsonWriter &writer) {
         writer.StartArray();

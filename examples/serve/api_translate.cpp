@@ -10,6 +10,7 @@
 namespace serve {
 namespace {
 
+constexpr std::size_t kSample = 4096;                 // bytes for the detection of the language
 constexpr std::size_t kLong = std::size_t{32} << 10;  // bytes of texts that the worker thread prepares
 
 std::string extension(std::string_view file_name) {
@@ -83,10 +84,9 @@ std::shared_ptr<Translator> Api::choose(Exchange &exchange, Texts &texts, JobOpt
         if (sources.empty()) throw HttpError{400, target + " is not supported"};
         std::string sample;
         for (const std::string &text : texts.texts) {
-            if (sample.size() > 4096) break;
-            sample += text.substr(0, 4096) + "\n";
+            if (sample.size() > kSample) break;
+            sample.append(beginning_of(text, kSample)) += '\n';
         }
-        while (!valid_utf8(sample)) sample.resize(sample.rfind('\n', sample.size() - 2) + 1);  // cut inside a character
         const std::vector<Detected> found = serve::detect(sample, known);
         texts.detect = true;
         if (!found.empty()) {

@@ -40,8 +40,13 @@ void HttpServer::close_late() {
     // Before libmicrohttpd closes a descriptor, it reports the end of the connection, which waits for this lock.
     const std::lock_guard lock(clients_mutex_);
     const auto oldest = std::chrono::steady_clock::now() - std::chrono::seconds(settings_.timeout_s);
-    for (Client *client : clients_)
-        if (client->receiving && client->since < oldest) shutdown(client->descriptor, SHUT_RDWR);
+    for (Client *client : clients_) {
+        if (!client->receiving) continue;
+        // libmicrohttpd does not notice the end of a connection that arrives together with a part of a request.
+        char byte;
+        const bool ended = recv(client->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+        if (ended || client->since < oldest) shutdown(client->descriptor, SHUT_RDWR);
+    }
 }
 
 std::uint64_t HttpServer::watch(int descriptor, const std::weak_ptr<Exchange> &exchange) {

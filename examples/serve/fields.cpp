@@ -57,6 +57,12 @@ void Fields::parse_json(std::string_view text) {
     }
 }
 
+std::string_view beginning_of(std::string_view text, std::size_t size) {
+    if (text.size() <= size) return text;
+    while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+    return text.substr(0, size);
+}
+
 bool Fields::add(std::string_view name, std::string_view text, std::size_t offset) {
     // A field may begin with a part of no bytes, so that offset 0 occurs twice.
     if (!form_.empty() && form_.back().first == name && form_.back().second.size() == offset) {

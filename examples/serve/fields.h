@@ -31,6 +31,9 @@ bool valid_utf8(std::string_view text);
 // Number of Unicode code points of valid UTF-8.
 std::size_t code_points(std::string_view text);
 
+// The first bytes of a text, without a part of a character.
+std::string_view beginning_of(std::string_view text, std::size_t size);
+
 class Fields {
 public:
     Fields() { object_.SetObject(); }

@@ -161,25 +161,37 @@ MHD_Result HttpServer::handle(void *self, MHD_Connection *connection, const char
 void HttpServer::begin(Exchange &exchange) {
     const MHD_ConnectionInfo *info = MHD_get_connection_info(exchange.connection_, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     exchange.address = address_of(info != nullptr ? info->client_addr : nullptr);
-    // A proxy could interpret these differently and attribute a part of a body to another client (request smuggling).
-    std::pair<int, int> framing;  // headers that define the length of the body
+    // A proxy could interpret such headers differently and attribute a part of a body to another client (request
+    // smuggling).
+    struct {
+        int lengths = 0, encodings = 0;  // headers that define the length of the body
+        bool valid = true;               // names without white space
+    } found;
     MHD_get_connection_values(
         exchange.connection_, MHD_HEADER_KIND,
-        [](void *counts, MHD_ValueKind, const char *name, const char *) {
-            auto &found = *static_cast<std::pair<int, int> *>(counts);
-            found.first += strcasecmp(name, "Content-Length") == 0;
-            found.second += strcasecmp(name, "Transfer-Encoding") == 0;
+        [](void *state, MHD_ValueKind, const char *name, const char *) {
+            auto &seen = *static_cast<decltype(found) *>(state);
+            seen.lengths += strcasecmp(name, "Content-Length") == 0;
+            seen.encodings += strcasecmp(name, "Transfer-Encoding") == 0;
+            for (const char *c = name; *c != '\0'; ++c) seen.valid = seen.valid && *c > ' ' && *c < 127;
             return MHD_YES;
         },
-        &framing);
-    if (framing.first + framing.second > 1)
-        exchange.fail({400, "Invalid request: the length of the body is defined more than once"});
+        &found);
+    const auto refuse = [&](const HttpError &error) {
+        Reply reply = error_reply(error);
+        reply.headers.emplace_back("Connection", "close");
+        exchange.reply(std::move(reply));
+    };
     const std::string encoding = exchange.header("Transfer-Encoding"), length = exchange.header("Content-Length");
-    if (framing.second == 1 && strcasecmp(encoding.c_str(), "chunked") != 0)
-        exchange.fail({501, "the transfer encoding is '" + encoding + "'; expected chunked"});
-    if (!length.empty() && std::strtoull(length.c_str(), nullptr, 10) > settings_.body_limit)
-        exchange.fail({413, "Invalid request: the body has " + length + " bytes; the maximum is " +
-                                std::to_string(settings_.body_limit)});
+    if (!found.valid)
+        refuse({400, "Invalid request: the name of a header contains white space"});
+    else if (found.lengths + found.encodings > 1)
+        refuse({400, "Invalid request: the length of the body is defined more than once"});
+    else if (found.encodings == 1 && strcasecmp(encoding.c_str(), "chunked") != 0)
+        refuse({501, "the transfer encoding is '" + encoding + "'; expected chunked"});
+    else if (!length.empty() && std::strtoull(length.c_str(), nullptr, 10) > settings_.body_limit)
+        refuse({413, "Invalid request: the body has " + length + " bytes; the maximum is " +
+                         std::to_string(settings_.body_limit)});
     MHD_get_connection_values(exchange.connection_, MHD_GET_ARGUMENT_KIND, add_argument, &exchange.fields);
     exchange.form_ =
         MHD_create_post_processor(exchange.connection_, std::size_t{64} << 10, add_field, &exchange.fields);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char *kNoMemory = "the server has not enough memory for this request";
 constexpr std::size_t kWindow = 32;             // sentences of a job in the engine
+constexpr std::size_t kSharedWindow = 8;        // the same while other jobs are active
 constexpr std::size_t kMostSentences = 200000;  // bounds the memory of a job: about 250 bytes each
 constexpr std::size_t kStreamed = 32;           // only the first sentences report parts of them
 
@@ -86,12 +87,14 @@ void Job::add(std::size_t document, std::size_t text, std::size_t begin, std::si
 void Job::start() {
     std::unique_lock lock(mutex_);
     self_ = shared_from_this();
+    ++translator_->jobs;
     if (submit_more()) finish(std::move(lock));
 }
 
 // Submits sentences until the window is full. Returns whether the job has ended.
 bool Job::submit_more() {
-    while (!error_ && next_ < sentences_.size() && active_.size() < kWindow) {
+    const std::size_t window = translator_->jobs > 1 ? kSharedWindow : kWindow;
+    while (!error_ && next_ < sentences_.size() && active_.size() < window) {
         Sentence &sentence = sentences_[next_];
         const SourceText &source = documents_[sentence.document]->texts()[sentence.text];
         const std::string_view text =
@@ -109,6 +112,8 @@ bool Job::submit_more() {
         request.config = !options_.sources.empty() || source.needs_alignment ? aligned_config_ : config_;
         request.stream = options_.stream && next_ < kStreamed;
         request.user = static_cast<EventTarget *>(this);
+        // The later sentences of a long document wait for the first ones of others.
+        request.priority = -static_cast<std::int32_t>(std::min<std::size_t>(next_ / kSharedWindow, 32));
         const auto left =
             std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline - std::chrono::steady_clock::now());
         request.deadline = std::max(left, std::chrono::milliseconds(1));
@@ -241,7 +246,7 @@ void Job::report_partial(std::size_t index, const std::string &unfinished) {
             if (begin < end) {
                 const std::size_t rest = texts[t].text.size() - sentences_[end - 1].end;
                 translations[t].text.resize(translations[t].text.size() - rest);
-                translations[t].text += gap(sentences_[end - 1], sentences_[shown_]);
+                if (!unfinished.empty()) translations[t].text += gap(sentences_[end - 1], sentences_[shown_]);
             }
             translations[t].text += unfinished;
         }
@@ -293,6 +298,7 @@ TranslatedDocument Job::assemble(std::size_t document) const {
 
 void Job::finish(std::unique_lock<std::mutex> lock) {
     finished_ = true;
+    --translator_->jobs;
     const std::shared_ptr<Job> self = std::move(self_);
     std::vector<TranslatedDocument> results;
     try {

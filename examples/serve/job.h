@@ -1,6 +1,7 @@
 // The translation of one HTTP request: its documents are split into sentences, which become requests of the engine.
 //
-// At most kWindow sentences of a job are in the engine at the same time, so a long document does not delay short texts.
+// At most 32 sentences of a job are in the engine at the same time, or 8 while other jobs are active, and later
+// sentences have a lower priority, so a long document does not delay short texts.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -52,6 +52,8 @@ public:
     void cancel(std::uint64_t id) { engine_.cancel(id); }
     xf_engine_info info() const { return engine_.info(); }
 
+    std::atomic<int> jobs{0};  // HTTP requests that use the model
+
     // Returns whether the file has changed since it was loaded.
     bool changed() const;
     // Loads the file again for later requests. Returns false if it needs a new Translator because its vocabulary

@@ -261,9 +261,11 @@ class Interface(unittest.TestCase):
 
     def test_ambiguous_lengths_are_refused(self):
         length, chunked = b"Content-Length: 2\r\n", b"Transfer-Encoding: chunked\r\n"
-        for headers in (length + b"Content-Length: 5\r\n", length + chunked, chunked + chunked):
+        for headers in (length + b"Content-Length: 5\r\n", length + chunked, chunked + chunked,
+                        b"Content-Length : 2\r\n"):
             reply = self.server.raw(b"POST /translate HTTP/1.1\r\nHost: a\r\n" + headers + b"\r\n{}")
             self.assertTrue(reply.startswith(b"HTTP/1.1 400 "), reply)
+            self.assertEqual(reply.count(b"HTTP/1.1 "), 1)
         reply = self.server.raw(b"POST /translate HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n{}")
         self.assertTrue(reply.startswith(b"HTTP/1.1 501 "), reply)
 
@@ -304,6 +306,21 @@ class Interface(unittest.TestCase):
             time.sleep(0.05)
         self.assertEqual(self.server.metric("serve_requests_active"), 1)  # the request for the metrics
         self.assertGreater(self.server.metric("serve_sentences_cancelled_total"), before)
+
+    def test_clients_that_disconnect_while_sending(self):
+        before = self.server.metric("serve_connections")
+        for _ in range(50):
+            with socket.create_connection(("127.0.0.1", self.server.port)) as client:
+                client.sendall(b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{}")
+        end = time.time() + 20
+        while self.server.metric("serve_connections") > before and time.time() < end:
+            time.sleep(0.1)
+        self.assertLessEqual(self.server.metric("serve_connections"), before)
+
+    def test_detection_of_long_texts(self):
+        text = ("y " * 100)[:13] + "Die Tür öffnet sich für die übrigen Gäste am Abend. " * 100
+        found = self.server.translate(text[:6000], source="auto", beam=1)[1]["detectedLanguage"]
+        self.assertEqual(found["language"], "de")
 
     def test_many_clients_together(self):
         results = []
