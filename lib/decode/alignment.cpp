@@ -9,8 +9,6 @@
 namespace xf {
 namespace {
 
-constexpr int64_t kTokens = 4096;  // source and target tokens of a group; limits the workspace
-
 constexpr int64_t kLayers = 2;  // the last layers, whose weights are averaged
 
 // Attention of the decoder that stores the queries and keys of the last layers. On the device, each layer overwrites
@@ -106,6 +104,7 @@ void align_group(InferenceModel *member, std::span<const AlignmentTask> tasks, c
 }  // namespace
 
 void align(InferenceModel *member, std::span<const AlignmentTask> tasks, const Call &call) {
+    constexpr int64_t kTokens = 4096;  // source and target tokens of a group; limits the workspace
     while (!tasks.empty()) {
         call.check();
         size_t count = 0;

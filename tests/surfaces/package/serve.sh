@@ -47,6 +47,7 @@ $tree/usr/bin/xformer-serve --model $tree/var/lib/xformer-serve 2>message || cod
 if [ $code != 1 ] || ! grep -qF 'no model was found; expected' message; then fail "no model: $code, $(cat message)"; fi
 mkdir models
 cp "$SERVE" models/en-de.xf
+: >serve.log # exists before the loop below reads it
 $tree/usr/bin/xformer-serve --model models --port 0 >serve.log 2>&1 &
 server=$!
 trap 'kill $server 2>/dev/null || true' EXIT
