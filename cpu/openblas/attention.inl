@@ -11,7 +11,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-#if defined(XF_ISA_AVX512)
+#if defined(XF_ISA_AVX512) || defined(XF_ISA_NEON)
 constexpr int kTileRows = 6, kTileVecs = 4;
 #elif defined(XF_ISA_AVX2)
 constexpr int kTileRows = 6, kTileVecs = 2;
@@ -68,7 +68,7 @@ typedef void (*ProductFn)(const float *, int64_t, int64_t, const float *, int64_
                           bool);
 constexpr ProductFn kProducts[] = {
     nullptr,         product_tile<1>, product_tile<2>, product_tile<3>, product_tile<4>,
-#if defined(XF_ISA_AVX512) || defined(XF_ISA_AVX2)
+#if defined(XF_ISA_AVX512) || defined(XF_ISA_AVX2) || defined(XF_ISA_NEON)
     product_tile<5>, product_tile<6>,
 #endif
 };

@@ -24,7 +24,7 @@ struct Ops {
     XF_FOR_EACH_OWN_OPTIONAL_OP(XF_OP_MEMBER)
 };
 
-// One function per instruction set. ops_avx2 and ops_avx512 return NULL on machines that are not x86-64.
+// One function per instruction set. Those of other machines return NULL.
 struct IsaOps {
     const char *isa;
     const Ops *fp32, *bf16;
@@ -32,6 +32,7 @@ struct IsaOps {
 const IsaOps *ops_base();
 const IsaOps *ops_avx2();
 const IsaOps *ops_avx512();
+const IsaOps *ops_neon();
 
 // Scratch memory of a stream. It only grows, so the steady state allocates nothing.
 struct Block {
@@ -60,6 +61,8 @@ struct xf_device {
     bool use_blas; /* fp32 training products use OpenBLAS */
     bool vnni;     /* use AVX512_VNNI for int8 products */
     bool bf16_dot; /* use AVX512_BF16 for bf16 products */
+    bool dot;      /* use SDOT for int8 products */
+    bool i8mm;     /* use SMMLA for int8 products */
     char info[192];
     char isa[128];
 };

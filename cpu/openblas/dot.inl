@@ -10,7 +10,7 @@
 
 #if defined(XF_ISA_AVX512)
 constexpr int kDotRows = 6;
-#elif defined(XF_ISA_AVX2)
+#elif defined(XF_ISA_AVX2) || defined(XF_ISA_NEON)
 constexpr int kDotRows = 4;
 #else
 constexpr int kDotRows = 2;
@@ -56,6 +56,9 @@ XF_INLINE void finish_dots(V4 y, int64_t cols, const DotOut &out) {
 }
 
 // Computes R rows x C columns over the block [0, len) of K. C is 4 or 8; `cols` of the columns are stored.
+#if defined(XF_ISA_NEON)
+#include "dot_neon.inl"
+#else
 template <int R, int C, class W>
 static void dot_tile(const float *src, int64_t ld_src, const W *weights, int64_t ld_weights, int64_t len, int64_t cols,
                      const DotOut &out) {
@@ -126,6 +129,8 @@ static void dot_tile(const float *src, int64_t ld_src, const W *weights, int64_t
             finish_dots(hsum4(sums[r][c], sums[r][c + 1], sums[r][c + 2], sums[r][c + 3]), cols - c, out.at(r, c));
     }
 }
+
+#endif
 
 template <class W>
 using DotFn = void (*)(const float *, int64_t, const W *, int64_t, int64_t, int64_t, const DotOut &);

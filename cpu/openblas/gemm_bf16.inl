@@ -9,26 +9,13 @@
 // implementations:
 //     with AVX512_BF16: A and B are packed in pairs, one word each, and gemm_bf16_tile() multiplies them;
 //     otherwise:        they are packed as fp32, the second of a pair before the first, for the kernel of gemm.inl,
-//                       while MXCSR flushes subnormals.
+//                       while the floating-point unit flushes subnormals (flush.inl).
 // Both give the same bits. The portable kernels ("base") have no fused multiply-add and give other bits. The blocks of
 // K depend only on K and are added in increasing order, in fp32; the bias and the previous values of C are added last.
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Flushes subnormals to zero for the calling thread during the lifetime of this object.
-class FlushDenormals {
-public:
-#if defined(__SSE__)
-    FlushDenormals() : saved_(__builtin_ia32_stmxcsr()) { __builtin_ia32_ldmxcsr(saved_ | 0x8040u); }
-    ~FlushDenormals() { __builtin_ia32_ldmxcsr(saved_); }
-
-private:
-    unsigned saved_;
-#else
-    FlushDenormals() {}
-    ~FlushDenormals() {}
-#endif
-};
+#include "flush.inl"
 
 // Number of 4-byte words that `depth` elements of K take per row of A or column of B.
 template <bool kPairs>
@@ -198,7 +185,13 @@ XF_INLINE void block_sums(int64_t height, int64_t words, const float *a, const f
 #if defined(XF_ISA_AVX512)
     if constexpr (kPairs) return kPairTiles[height](words, a, b, sums);
 #endif
+#if defined(XF_ISA_NEON)
+    clear_underflow();
+#endif
     kTiles[height](words, a, b, sums, kCols, kCols, Finish{});
+#if defined(XF_ISA_NEON)
+    if (underflowed()) exact_tile(height, words, a, b, sums);
+#endif
 }
 
 // The epilogue of a tile at row m and column n of C. partial: the sums of the previous blocks, if C is bf16.

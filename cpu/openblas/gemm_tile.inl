@@ -7,9 +7,12 @@
 constexpr int kRows = 14, kVecs = 2;
 #elif defined(XF_ISA_AVX2)
 constexpr int kRows = 6, kVecs = 2;
+#elif defined(XF_ISA_NEON)
+constexpr int kRows = 4, kVecs = 4;
 #else
 constexpr int kRows = 4, kVecs = 2;
 #endif
+static_assert(kRows <= kW, "a panel of A is packed with one vector per step of K");
 constexpr int kCols = kVecs * kW;
 constexpr int64_t kDepth = 512;      // largest depth of a block of K
 constexpr int64_t kMostPanels = 96;  // panels of A in one task; see coarse_grid()

@@ -26,6 +26,8 @@ XF_INLINE VF widen_bf16(VH x) { return reinterpret_cast<VF>(__builtin_convertvec
 XF_INLINE VF widen_fp16(VH x) { return _mm512_cvtph_ps(reinterpret_cast<__m256i>(x)); }
 #elif defined(XF_ISA_AVX2)
 XF_INLINE VF widen_fp16(VH x) { return _mm256_cvtph_ps(reinterpret_cast<__m128i>(x)); }
+#elif defined(XF_ISA_NEON)
+XF_INLINE VF widen_fp16(VH x) { return vcvt_f32_f16(reinterpret_cast<float16x4_t>(x)); }
 #else
 // The exponent and mantissa, read as fp32, are too small by a factor of 2^112. The product is exact for subnormal
 // numbers (below 2^-14), too. Weights contain no infinity or NaN.

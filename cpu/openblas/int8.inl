@@ -9,15 +9,10 @@
 //                   factor at most 128, so two products fit in 16 bits. The sum of the negative p, a constant of the
 //                   row, is subtracted from the result. (Negating q by vpsignb would use one of the two units that
 //                   multiply.)
+//     NEON:         int8_neon.inl.
 //     otherwise:    plain loops.
 //
 // SPDX-License-Identifier: Apache-2.0
-
-constexpr int64_t kGroup = 64;            // columns
-constexpr int64_t kRegisterColumns = 16;  // columns per register
-
-// Computes the sums of R rows with a group of P registers at `weights` into sums [R, kGroup].
-typedef void (*Int8Fn)(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums);
 
 template <int R, int P>
 static void int8_plain(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums) {
@@ -119,16 +114,13 @@ static void int8_vnni(const int8_t *rows, int64_t ld, const int8_t *weights, int
     }
 }
 constexpr int kInt8Rows = 6;
+#elif defined(XF_ISA_NEON)
+#include "int8_neon.inl"
+constexpr int kInt8Rows = kArmInt8Rows;
 #else
 constexpr int kInt8Rows = 4;
 #endif
-
-// Kernels, indexed by the number of rows and of registers per group.
-struct Int8Kernels {
-    Int8Fn of[kInt8Rows + 1][5];
-};
-#define XF_INT8_ROWS(fn, r) \
-    { nullptr, fn<r, 1>, fn<r, 2>, fn<r, 3>, fn<r, 4> }
+using Int8Kernels = Int8Table<kInt8Rows>;
 #if defined(XF_ISA_AVX512)
 constexpr Int8Kernels kInt8Vnni = {{{},
                                     XF_INT8_ROWS(int8_vnni, 1),
@@ -140,6 +132,8 @@ constexpr Int8Kernels kInt8Vnni = {{{},
 #endif
 #if defined(XF_ISA_AVX2) || defined(XF_ISA_AVX512)
 #define XF_INT8_OTHER int8_avx2
+#elif defined(XF_ISA_NEON)
+#define XF_INT8_OTHER int8_neon
 #else
 #define XF_INT8_OTHER int8_plain
 #endif
@@ -149,7 +143,6 @@ constexpr Int8Kernels kInt8Other = {{{},
                                      XF_INT8_ROWS(XF_INT8_OTHER, 2),
                                      XF_INT8_ROWS(XF_INT8_OTHER, 3),
                                      XF_INT8_ROWS(XF_INT8_OTHER, 4)}};
-#undef XF_INT8_ROWS
 #undef XF_INT8_OTHER
 
 // Computes rows [m0, m1) x columns [n0, n1). n0 is a multiple of kGroup; dst points to row m0, column n0. A group of
@@ -157,10 +150,16 @@ constexpr Int8Kernels kInt8Other = {{{},
 static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const Int8Rows &rows, int64_t m0, int64_t m1,
                        int64_t n0, int64_t n1, float *dst, int64_t ld_dst) {
     const bool relu = a.flags & XF_LINEAR_RELU, vnni = stream->device->vnni, plain = !vnni && !splits_rows(stream);
-    const int64_t steps = ceil_div(a.K, 4), tallest = vnni ? kInt8Rows : kOtherRows;
+    const int64_t steps = ceil_div(a.K, 4);
 #if defined(XF_ISA_AVX512)
+    const int64_t tallest = vnni ? kInt8Rows : kOtherRows;
     const Int8Kernels &kernels = vnni ? kInt8Vnni : kInt8Other;
+#elif defined(XF_ISA_NEON)
+    const xf_device &device = *stream->device;
+    const int64_t tallest = device.i8mm ? kInt8Rows : kOtherRows;
+    const Int8Kernels &kernels = device.i8mm ? kInt8Smmla : device.dot ? kInt8Sdot : kInt8Other;
 #else
+    const int64_t tallest = kOtherRows;
     const Int8Kernels &kernels = kInt8Other;
 #endif
     const int64_t parts = ceil_div(m1 - m0, tallest);

@@ -30,6 +30,10 @@ XF_INLINE void store_bytes(int8_t *dst, const VI *x) {
     const __m256i all = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);  // packs works within 128-bit halves
     _mm256_storeu_si256(reinterpret_cast<__m256i *>(dst), _mm256_permutevar8x32_epi32(all, order));
+#elif defined(XF_ISA_NEON)
+    const int16x8_t low = vcombine_s16(vmovn_s32(x[0]), vmovn_s32(x[1]));
+    const int16x8_t high = vcombine_s16(vmovn_s32(x[2]), vmovn_s32(x[3]));
+    vst1q_s8(dst, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
 #else
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) *reinterpret_cast<VBMem *>(dst + i * kW) = __builtin_convertvector(x[i], VB);

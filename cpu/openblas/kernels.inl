@@ -1,5 +1,5 @@
 // All kernels for one instruction set. The including file defines XF_ISA_NAME and, except for the base kernels,
-// XF_ISA_AVX2 or XF_ISA_AVX512.
+// XF_ISA_AVX2, XF_ISA_AVX512, or XF_ISA_NEON.
 //
 // The .inl files included below are parts of this translation unit; they are never compiled separately. This file is
 // compiled up to three times with different instructions, so everything is in an anonymous namespace: the linker must
@@ -8,6 +8,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #include <utility>
@@ -16,6 +18,7 @@
 
 #include "blas.h"
 #include "device.h"
+#include "int8_kernels.h"
 
 namespace xf::openblas {
 namespace {

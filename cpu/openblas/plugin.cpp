@@ -1,13 +1,15 @@
 // The plugin's exported function and everything except the kernels: choice of the instruction set, devices, streams,
 // and memory.
 //
-// There is one device, the CPU. host->isa selects the kernels (base, avx2, avx512); requesting an instruction set that
-// the CPU lacks is an error and never falls back silently. This file is compiled for the baseline architecture, so that
-// it runs on every CPU.
+// There is one device, the CPU. host->isa selects the kernels (base, avx2, avx512, neon); requesting an instruction set
+// that the CPU lacks is an error and never falls back silently. This file is compiled for the baseline architecture, so
+// that it runs on every CPU.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 #include <pthread.h>
 
@@ -98,31 +100,54 @@ bool has_f16c() {
 }
 #endif
 
-// Chooses the kernels. *vnni and *bf16_dot are set if AVX512_VNNI and AVX512_BF16 are to be used; results do not depend
-// on them.
-const IsaOps *find_isa(const char *requested, bool *vnni, bool *bf16_dot, xf_error *err) {
+// An instruction set that context.isa can name.
+struct Isa {
+    const char *name;
+    bool present;
+    const IsaOps *ops;
+    bool vnni, bf16_dot, dot, i8mm;  // see xf_device; results do not depend on them
+};
+
+// Finds the requested instruction set. "auto" selects the last one that this CPU has, with all its additional
+// instructions.
+bool find_isa(const char *requested, Isa *found, xf_error *err) {
     const bool any = !requested || !*requested || !std::strcmp(requested, "auto");
-    bool has_avx2 = false, has_avx512 = false, has_vnni = false, has_bf16_dot = false;
+    bool avx2 = false, avx512 = false, vnni = false, bf16_dot = false, dot = false, i8mm = false;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
-    has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-    has_vnni = has_avx512 && __builtin_cpu_supports("avx512vnni");
-    has_bf16_dot = has_avx512 && __builtin_cpu_supports("avx512bf16");
+    avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+    avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    vnni = avx512 && __builtin_cpu_supports("avx512vnni");
+    bf16_dot = avx512 && __builtin_cpu_supports("avx512bf16");
+#elif defined(__aarch64__) && defined(__linux__)
+    dot = getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+    i8mm = dot && (getauxval(AT_HWCAP2) & HWCAP2_I8MM);
 #endif
-    *bf16_dot = has_bf16_dot && any;
-    *vnni = has_vnni && (any || !std::strcmp(requested, "avx512vnni"));
-    if (any) return has_avx512 ? ops_avx512() : has_avx2 ? ops_avx2() : ops_base();
-    if (!std::strcmp(requested, "base")) return ops_base();
-    if (!std::strcmp(requested, "avx2") && has_avx2) return ops_avx2();
-    if (!std::strcmp(requested, "avx512") && has_avx512) return ops_avx512();
-    if (*vnni) return ops_avx512();
-    const bool known = !std::strcmp(requested, "avx2") || !std::strncmp(requested, "avx512", 6);
-    fail(err, XF_ERROR_UNSUPPORTED, "instruction set \"%.20s\" is %s; this CPU can run auto, base%s%s%s", requested,
-         known ? "not in this CPU" : "unknown", has_avx2 ? ", avx2" : "", has_avx512 ? ", avx512" : "",
-         has_vnni ? ", avx512vnni" : "");
-    return nullptr;
+    const Isa list[] = {
+        {"base", true, ops_base(), false, false, false, false},
+        {"avx2", avx2, ops_avx2(), false, false, false, false},
+        {"avx512", avx512, ops_avx512(), false, any && bf16_dot, false, false},
+        {"avx512vnni", vnni, ops_avx512(), true, any && bf16_dot, false, false},
+        {"neon", ops_neon() != nullptr, ops_neon(), false, false, false, false},
+        {"neon-dot", dot, ops_neon(), false, false, true, false},
+        {"neon-i8mm", i8mm, ops_neon(), false, false, true, true},
+    };
+    char present[96] = "";
+    bool known = false;
+    *found = {};
+    for (const Isa &isa : list) {
+        const bool named = !any && !std::strcmp(requested, isa.name);
+        known = known || named;
+        if (!isa.present) continue;
+        if (any || named) *found = isa;
+        const size_t used = std::strlen(present);
+        std::snprintf(present + used, sizeof present - used, ", %s", isa.name);
+    }
+    if (found->ops) return true;
+    fail(err, XF_ERROR_UNSUPPORTED, "instruction set \"%.20s\" is %s; this CPU can run auto%s", requested,
+         known ? "not in this CPU" : "unknown", present);
+    return false;
 }
 
 int32_t device_count(xf_error *) { return 1; }
@@ -131,9 +156,9 @@ const char *device_name(int32_t) { return name_text; }
 
 int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, xf_error *err) {
     if (index != 0) return fail(err, XF_ERROR_NOT_FOUND, "CPU device %d does not exist, expected device 0", index);
-    bool vnni = false, bf16_dot = false;
-    const IsaOps *ops = find_isa(host->isa, &vnni, &bf16_dot, err);
-    if (!ops) return XF_ERROR_UNSUPPORTED;
+    Isa isa;
+    if (!find_isa(host->isa, &isa, err)) return XF_ERROR_UNSUPPORTED;
+    const IsaOps *ops = isa.ops;
     const bool use_blas = ops == ops_base() && has_blas();
     if (use_blas && !blas_reserve(host->workers(host->user)))
         return fail(err, XF_ERROR_NO_MEMORY, "out of address space for the work buffer of OpenBLAS");
@@ -143,13 +168,16 @@ int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, x
     result->host = host;
     result->ops = ops;
     result->use_blas = use_blas;
-    result->vnni = vnni;
-    result->bf16_dot = bf16_dot;
+    result->vnni = isa.vnni;
+    result->bf16_dot = isa.bf16_dot;
+    result->dot = isa.dot;
+    result->i8mm = isa.i8mm;
     char brand[64];
     cpu_brand(brand, sizeof brand);
-    std::snprintf(result->info, sizeof result->info, "%s, %s%s%s, %s", brand, ops->isa, vnni ? " vnni" : "",
-                  bf16_dot ? " bf16" : "", result->use_blas ? blas_info() : "own kernels only");
-    // AVX2 and AVX-512 give the same bits (simd.inl), so they have one name.
+    std::snprintf(result->info, sizeof result->info, "%s, %s%s%s%s%s, %s", brand, ops->isa, isa.vnni ? " vnni" : "",
+                  isa.bf16_dot ? " bf16" : "", isa.dot ? " dot" : "", isa.i8mm ? " i8mm" : "",
+                  result->use_blas ? blas_info() : "own kernels only");
+    // AVX2, AVX-512, and NEON give the same bits (simd.inl), so they have one name.
     std::snprintf(result->isa, sizeof result->isa, "%s%s%s", ops == ops_base() ? ops->isa : "fma",
                   result->use_blas ? ", " : "", result->use_blas ? blas_info() : "");
     *device = result;

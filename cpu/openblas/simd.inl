@@ -6,8 +6,9 @@
 //
 // Two rules keep results reproducible. First, -ffp-contract stays off and fma() is called by name, so that every copy
 // of a formula (main loop, tail, another tile height) rounds in the same way; row invariance depends on this. Second, a
-// sum along a row uses kLanes partial sums for every kW and one reduction tree, so that AVX2 and AVX-512 give the same
-// bits. For the same reason exp_of and log_of replace the functions of the C library, whose rounding is unspecified.
+// sum along a row uses kLanes partial sums for every kW and one reduction tree, so that AVX2, AVX-512, and NEON give
+// the same bits. For the same reason exp_of and log_of replace the functions of the C library, whose rounding is
+// unspecified.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -83,8 +84,25 @@ XF_INLINE V4 hsum4(VF a, VF b, VF c, VF d) {
     return _mm_unpacklo_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1));
 }
 #else
+#if defined(XF_ISA_NEON)
+XF_INLINE VF fma(VF a, VF b, VF c) { return vfmaq_f32(c, a, b); }
+XF_INLINE double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+XF_INLINE VF vsqrt(VF a) { return vsqrtq_f32(a); }
+XF_INLINE VU64 mul_even(VU a, VU b) {
+    return vmull_u32(vmovn_u64(reinterpret_cast<VU64>(a)), vmovn_u64(reinterpret_cast<VU64>(b)));
+}
+#else
 XF_INLINE VF fma(VF a, VF b, VF c) { return a * b + c; }
 XF_INLINE double fma(double a, double b, double c) { return a * b + c; }  // __builtin_fma would call the C library
+XF_INLINE VF vsqrt(VF a) {
+    for (int i = 0; i < kW; ++i) a[i] = __builtin_sqrtf(a[i]);
+    return a;
+}
+XF_INLINE VU64 mul_even(VU a, VU b) {
+    const VU64 low = VU64{} + 0xFFFFFFFFu;
+    return (reinterpret_cast<VU64>(a) & low) * (reinterpret_cast<VU64>(b) & low);
+}
+#endif
 XF_INLINE VF load_n(const float *p, int64_t n) {
     float lanes[kW] = {};
     for (int64_t i = 0; i < n && i < kW; ++i) lanes[i] = p[i];
@@ -95,14 +113,6 @@ XF_INLINE void store_n(float *p, VF x, int64_t n) {
 }
 // Like maxps: returns the second operand if either is NaN.
 XF_INLINE VF vmax(VF a, VF b) { return a > b ? a : b; }
-XF_INLINE VF vsqrt(VF a) {
-    for (int i = 0; i < kW; ++i) a[i] = __builtin_sqrtf(a[i]);
-    return a;
-}
-XF_INLINE VU64 mul_even(VU a, VU b) {
-    const VU64 low = VU64{} + 0xFFFFFFFFu;
-    return (reinterpret_cast<VU64>(a) & low) * (reinterpret_cast<VU64>(b) & low);
-}
 XF_INLINE V4 hsum4(VF a, VF b, VF c, VF d) {
     const VF ac = __builtin_shufflevector(a, c, 0, 4, 1, 5) + __builtin_shufflevector(a, c, 2, 6, 3, 7);
     const VF bd = __builtin_shufflevector(b, d, 0, 4, 1, 5) + __builtin_shufflevector(b, d, 2, 6, 3, 7);
@@ -140,6 +150,19 @@ XF_INLINE float hmax(VF x) {
     float best = x[0];
     for (int i = 1; i < kW; ++i) best = x[i] > best ? x[i] : best;
     return best;
+}
+
+// Returns whether any lane is true.
+XF_INLINE bool any_lane(VI x) {
+#if defined(XF_ISA_AVX512)
+    return _mm512_movepi32_mask(reinterpret_cast<__m512i>(x)) != 0;
+#elif defined(XF_ISA_AVX2)
+    return _mm256_movemask_ps(reinterpret_cast<__m256>(x)) != 0;
+#elif defined(XF_ISA_NEON)
+    return vmaxvq_u32(reinterpret_cast<VU>(x)) != 0;
+#else
+    return (x[0] | x[1] | x[2] | x[3]) != 0;
+#endif
 }
 
 // Interleaves a and b from lane kFrom on: a0 b0 a1 b1 ... __builtin_shufflevector is the built-in that GCC and clang

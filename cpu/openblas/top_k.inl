@@ -55,17 +55,6 @@ static void insert(Candidate c, Candidate *list, int64_t count) {
     list[at] = c;
 }
 
-// Returns whether any lane is true.
-XF_INLINE bool any_lane(VI x) {
-#if defined(XF_ISA_AVX512)
-    return _mm512_movepi32_mask(reinterpret_cast<__m512i>(x)) != 0;
-#elif defined(XF_ISA_AVX2)
-    return _mm256_movemask_ps(reinterpret_cast<__m256>(x)) != 0;
-#else
-    return (x[0] | x[1] | x[2] | x[3]) != 0;
-#endif
-}
-
 // Replaces the top of a heap of `count` candidates by c and restores the heap. The top is the worst candidate.
 static void replace_top(Candidate c, Candidate *heap, int64_t count) {
     int64_t at = 0;

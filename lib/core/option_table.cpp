@@ -25,7 +25,7 @@ constexpr Option kOptions[] = {
     {"context.memory_budget", kI64, "0", 0, 9e15, nullptr,
      "Maximum memory that the context may hold, in bytes; 0 is unlimited. A request beyond it fails with "
      "XF_ERROR_NO_MEMORY."},
-    {"context.isa", kStr, "auto", 0, 0, "auto|base|avx2|avx512|avx512vnni",
+    {"context.isa", kStr, "auto", 0, 0, "auto|base|avx2|avx512|avx512vnni|neon|neon-dot|neon-i8mm",
      "Instruction set of the CPU kernels; auto selects the best one that the CPU supports. All except base give "
      "identical bits. avx512 uses neither VNNI nor BF16 instructions."},
 

@@ -51,8 +51,11 @@ int check_definition(const Backend &backend);
 int check_gradients(const Backend &backend);
 // Same bits with 1, 2, 3, and 61 workers, for a repeated call, and for memory at another address.
 int check_workers(const Backend &backend);
-// Same bits with AVX2 and AVX-512, also for products of denormal numbers in bf16.
+// Same bits with AVX2 and AVX-512, or with all sets of NEON instructions, also for products of denormal numbers in
+// bf16.
 int check_instructions(const Backend &backend);
+// Whether a sum is denormal is decided after rounding, in products of bf16 on the CPU.
+int check_flush(const Backend &backend);
 // Same bits for a single row, among other rows, and at another position, for row-invariant operations.
 int check_rows(const Backend &backend);
 // Same bits of rows for products with the shapes of a base model and every number of rows.

@@ -188,20 +188,54 @@ bool make_tiny(Problem *problem) {
 
 int check_instructions(const Backend &backend) {
     Failures failures(backend);
-    Backend avx2 = backend;
-    avx2.isa = "avx2";
-    Opened avx512(backend, 2), other(avx2, 1);
+    Backend first = backend;  // the first instruction set of this machine with these bits
+#if defined(__aarch64__)
+    first.isa = "neon";
+#else
+    first.isa = "avx2";
+#endif
+    Opened tested_set(backend, 2), other(first, 1);
     Sparing sparing(backend, 1, 4);
     for (const Tested &tested : all_tested(backend.bf16())) {
         if (!backend.serves(tested.problem.c) || sparing.spares()) continue;
         const auto compare = [&](const Problem &problem) {
-            const std::string where = difference(problem, run(avx512, problem).words, run(other, problem).words);
-            if (!where.empty()) failures.add(problem, where + ": other bits with AVX2");
+            const std::string where = difference(problem, run(tested_set, problem).words, run(other, problem).words);
+            if (!where.empty()) failures.add(problem, where + ": other bits than with " + first.isa);
         };
         compare(tested.problem);
         Problem tiny = tested.problem;
         if (backend.bf16() && make_tiny(&tiny)) compare(tiny);
     }
+    return failures.count();
+}
+
+// Of a pair, the second product is 2^-126, the smallest normal number; the first is subtracted from it.
+int check_flush(const Backend &backend) {
+    Failures failures(backend);
+    constexpr auto bf16 = [](int exponent, bool negative = false) {
+        return static_cast<uint16_t>((exponent + 127) << 7 | (negative ? 0x8000 : 0));
+    };
+    const uint16_t src[] = {bf16(-75), bf16(-63)};
+    const uint16_t weights[] = {bf16(-75, true), bf16(-63), bf16(-76, true), bf16(-63), bf16(-77, true), bf16(-63)};
+    // 2^-126 - 2^-150 has 24 bits and is subnormal; the other differences round to 2^-126.
+    const uint16_t expected[] = {0, bf16(-126), bf16(-126)};
+    uint16_t dst[3] = {};
+    Opened opened(backend, 1);
+    xf_linear_fwd args{};
+    args.M = 1, args.N = 3, args.K = 2;
+    args.src = reinterpret_cast<const xf_num *>(src), args.ld_src = 2;
+    args.weights = reinterpret_cast<const xf_num *>(weights);
+    args.dst = reinterpret_cast<xf_num *>(dst), args.ld_dst = 3;
+    xf_error err{};
+    const int32_t status = opened.table().linear_fwd(opened.stream(), &args, &err);
+    XF_CHECK(status == XF_OK, static_cast<xf_status>(status), "%s", err.message);
+    Problem problem;
+    problem.name = "linear_fwd";
+    for (int i = 0; i < 3; ++i)
+        if (dst[i] != expected[i])
+            failures.add(problem,
+                         xf::format("near the smallest normal number, difference %d has the bits %04x, not %04x", i,
+                                    dst[i], expected[i]));
     return failures.count();
 }
 

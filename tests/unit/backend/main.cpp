@@ -49,7 +49,10 @@ bool runs(int (*check)(const Backend &), const Backend &backend) {
                               check == check_functions || check == check_dropout))
         return false;
     if (check == check_listed || check == check_definition) return backend.table == xf_ref_backend();
-    if (check == check_instructions) return backend.isa.rfind("avx512", 0) == 0 || backend.isa == "auto";
+    if (check == check_instructions)
+        return backend.isa.rfind("avx512", 0) == 0 || backend.isa.rfind("neon-", 0) == 0 || backend.isa == "auto";
+    if (check == check_flush)
+        return backend.bf16() && backend.isa != "base" && std::strcmp(backend.table->kind, "cpu") == 0;
     if (check == check_gradients || check == check_functions) return !backend.bf16();  // 8 bits are too few
     return check != check_copies || backend.bf16();
 }
@@ -65,6 +68,7 @@ int test_all() {
                   {"workers", check_workers},
                   {"rows", check_rows},
                   {"instructions", check_instructions},
+                  {"flush", check_flush},
                   {"sweep", check_sweep},
                   {"steps", check_steps},
                   {"dropout", check_dropout},

@@ -102,13 +102,13 @@ std::vector<Backend> load_backends() {
         if (!table) xf::fail(XF_ERROR_BACKEND, "%s gave no table: %s", path.c_str(), err.message);
         ++plugins;
         const bool cpu = std::strcmp(table->kind, "cpu") == 0;
-        for (const char *isa : {"base", "avx2", "avx512", "avx512vnni", "auto"}) {
+        for (const char *isa : {"base", "avx2", "avx512", "avx512vnni", "neon", "neon-dot", "neon-i8mm", "auto"}) {
             if (!cpu && std::strcmp(isa, "base") != 0) continue;  // instruction sets are the CPU's
             for (const uint32_t dtype : {XF_FP32, XF_BF16}) {
                 if ((table->dtypes & (1u << dtype)) == 0) continue;
-                // AVX-512's products of integers are for fp32, those of bf16 come with "auto" alone.
-                if (cpu && std::strcmp(isa, dtype == XF_BF16 ? "avx512vnni" : "auto") == 0) continue;
                 const Backend backend{table, isa, dtype};
+                // The products of integers are tested with fp32, those of bf16 only with "auto".
+                if (cpu && (dtype == XF_BF16 ? backend.only_int8() : backend.isa == "auto")) continue;
                 try {
                     Opened opened(backend, 1);
                     std::printf("%s: %s\n", backend.name().c_str(), table->device_info(opened.device()));

@@ -47,9 +47,10 @@ struct Backend {
     bool bf16() const { return dtype == XF_BF16; }
     uint32_t flags() const { return bf16() ? uint32_t{kBf16} : 0u; }  // what its cases have beside their own
     bool emulated() const { return std::strstr(table->version, "emulated") != nullptr; }  // harness/cuda_host: slow
-    // "avx512vnni" differs from "avx512" only with weights of 8 bits.
+    // These differ from "avx512" and "neon" only with weights of 8 bits.
+    bool only_int8() const { return isa == "avx512vnni" || isa == "neon-dot" || isa == "neon-i8mm"; }
     bool serves(const Case &c) const {
-        return (table->weight_types >> c.weights & 1u) != 0 && (isa != "avx512vnni" || c.weights == XF_WEIGHTS_INT8);
+        return (table->weight_types >> c.weights & 1u) != 0 && (!only_int8() || c.weights == XF_WEIGHTS_INT8);
     }
     std::string name() const { return std::string(table->name) + '/' + isa + (bf16() ? "/bf16" : ""); }
 };
