@@ -66,6 +66,11 @@ private:
     std::shared_ptr<Translator> choose(Exchange &exchange, Texts &texts, JobOptions &options) const;
     void start(const std::shared_ptr<Exchange> &exchange, std::shared_ptr<Translator> translator, Texts texts,
                JobOptions options);
+    // Starts the job that translates documents: on the worker thread if they are long.
+    using Parse = std::unique_ptr<Document> (*)(std::string_view);
+    void run(const std::shared_ptr<Exchange> &exchange, std::shared_ptr<Translator> translator,
+             std::shared_ptr<const std::vector<std::string>> texts, Parse parse, JobOptions options,
+             Job::Callbacks callbacks);
     void translate(const std::shared_ptr<Exchange> &exchange);
     void translate_file(const std::shared_ptr<Exchange> &exchange);
     void download(const std::shared_ptr<Exchange> &exchange);

@@ -153,8 +153,6 @@ void Api::start(const std::shared_ptr<Exchange> &exchange, std::shared_ptr<Trans
     options.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(settings_.timeout_s);
     const bool stream = options.stream;
     const bool alternatives = exchange->fields.integer("alternatives", 0, 0, settings_.alternatives_limit) > 0;
-    std::size_t size = 0;
-    for (const std::string &text : texts.texts) size += text.size();
     if (stream) exchange->begin_events();
 
     Job::Callbacks callbacks;
@@ -216,12 +214,20 @@ void Api::start(const std::shared_ptr<Exchange> &exchange, std::shared_ptr<Trans
         }
     };
 
-    auto prepare = [exchange, shared, translator = std::move(translator), options = std::move(options),
-                    callbacks = std::move(callbacks)]() mutable {
+    run(exchange, std::move(translator), {shared, &shared->texts}, shared->html ? parse_html : parse_text,
+        std::move(options), std::move(callbacks));
+}
+
+void Api::run(const std::shared_ptr<Exchange> &exchange, std::shared_ptr<Translator> translator,
+              std::shared_ptr<const std::vector<std::string>> texts, Parse parse, JobOptions options,
+              Job::Callbacks callbacks) {
+    std::size_t size = 0;
+    for (const std::string &text : *texts) size += text.size();
+    auto prepare = [exchange, texts = std::move(texts), parse, translator = std::move(translator),
+                    options = std::move(options), callbacks = std::move(callbacks)]() mutable {
         try {
             std::vector<std::unique_ptr<Document>> documents;
-            for (const std::string &text : shared->texts)
-                documents.push_back(shared->html ? parse_html(text) : parse_text(text));
+            for (const std::string &text : *texts) documents.push_back(parse(text));
             const auto job =
                 std::make_shared<Job>(std::move(translator), std::move(documents), std::move(options), callbacks);
             exchange->on_disconnect([weak = std::weak_ptr(job)] {
@@ -281,26 +287,11 @@ void Api::translate_file(const std::shared_ptr<Exchange> &exchange) {
             writer.EndObject();
         });
     };
-    worker_.run([exchange, kind, texts = std::make_shared<Texts>(std::move(texts)), translator = std::move(translator),
-                 options = std::move(options), callbacks = std::move(callbacks)]() mutable {
-        try {
-            std::vector<std::unique_ptr<Document>> documents;
-            const std::string &text = texts->texts[0];
-            documents.push_back(kind == ".srt" || kind == ".vtt"    ? parse_subtitles(text)
-                                : kind == ".html" || kind == ".htm" ? parse_html(text)
-                                                                    : parse_text(text));
-            const auto job =
-                std::make_shared<Job>(std::move(translator), std::move(documents), std::move(options), callbacks);
-            exchange->on_disconnect([weak = std::weak_ptr(job)] {
-                if (const auto still = weak.lock()) still->cancel();
-            });
-            job->start();
-        } catch (const HttpError &error) {
-            callbacks.done({}, error);
-        } catch (const std::exception &error) {
-            callbacks.done({}, HttpError{500, std::string("Cannot translate text: ") + error.what()});
-        }
-    });
+    const Parse parse = kind == ".srt" || kind == ".vtt"    ? parse_subtitles
+                        : kind == ".html" || kind == ".htm" ? parse_html
+                                                            : parse_text;
+    run(exchange, std::move(translator), std::make_shared<const std::vector<std::string>>(std::move(texts.texts)),
+        parse, std::move(options), std::move(callbacks));
 }
 
 void Api::download(const std::shared_ptr<Exchange> &exchange) {
