@@ -84,16 +84,12 @@ void Api::completed(const Exchange &exchange, unsigned status) {
     log_.request(exchange, status, seconds);
 }
 
-void Api::check_access(Exchange &exchange, std::int64_t cost) {
-    exchange.key = exchange.fields.text("api_key");
-    if (access_.has_keys()) {
-        if (!exchange.key.empty() && !access_.is_key(exchange.key)) throw HttpError{403, "Invalid API key"};
-        if (exchange.key.empty() && settings_.require_key)
-            throw HttpError{400, "Please contact the server operator to get an API key"};
-    } else {
-        exchange.key.clear();
-    }
-    const std::int64_t wait = access_.take(exchange.key, exchange.address, cost);
+void Api::check_access(const Exchange &exchange, std::int64_t cost) {
+    std::string key(access_.has_keys() ? exchange.fields.text("api_key") : "");
+    if (!key.empty() && !access_.is_key(key)) throw HttpError{403, "Invalid API key"};
+    if (key.empty() && settings_.require_key)
+        throw HttpError{400, "Please contact the server operator to get an API key"};
+    const std::int64_t wait = access_.take(key, exchange.address, cost);
     if (wait > 0)
         throw HttpError{429, "Slowdown: too many requests; try again in " + std::to_string(wait) + " s", wait};
 }

@@ -62,7 +62,7 @@ private:
         double confidence = 0;
     };
 
-    void check_access(Exchange &exchange, std::int64_t cost);
+    void check_access(const Exchange &exchange, std::int64_t cost);
     std::shared_ptr<Translator> choose(Exchange &exchange, Texts &texts, JobOptions &options) const;
     void start(const std::shared_ptr<Exchange> &exchange, std::shared_ptr<Translator> translator, Texts texts,
                JobOptions options);

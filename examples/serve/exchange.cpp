@@ -169,7 +169,7 @@ void Exchange::completed() {
         server_.set_receiving(connection_, true);  // the next request
         connection_ = nullptr;
         function.swap(on_disconnect_);
-        if (queued_ && (!streaming_ || ended_)) status = reply_.status;
+        if (queued_ && !gone_ && (!streaming_ || ended_)) status = reply_.status;
     }
     if (function) function();  // has no effect after the end of the job
     server_.completed_(*this, status);

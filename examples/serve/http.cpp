@@ -83,7 +83,7 @@ HttpServer::HttpServer(const HttpSettings &settings, Handler handler, Completed 
     add(MHD_OPTION_CONNECTION_TIMEOUT, settings_.timeout_s);
     add(MHD_OPTION_LISTEN_BACKLOG_SIZE, 4096);
     add(MHD_OPTION_STRICT_FOR_CLIENT, 1);
-    // For headers and parts of bodies; libmicrohttpd occupies all of it for each connection. 10,000 need about 170 MB.
+    // For headers and parts of bodies; libmicrohttpd occupies all of it for each connection. 10,000 need about 130 MB.
     add(MHD_OPTION_CONNECTION_MEMORY_LIMIT, 12 << 10);
     add(MHD_OPTION_END, 0);
 
@@ -108,12 +108,13 @@ HttpServer::HttpServer(const HttpSettings &settings, Handler handler, Completed 
         daemon_ = start();
     }
     if (daemon_ == nullptr) {
-        const int error = errno;
+        const int error = errno;  // after an invalid certificate, any value
+        const bool tls = !settings_.certificate.empty();
         close(epoll_);
         throw std::runtime_error("cannot listen on port " + std::to_string(settings_.port) + ": " +
                                  (error == EADDRINUSE ? "another program uses it; choose one with --port"
-                                  : error != 0        ? std::strerror(error)
-                                                      : "the certificate or the key is invalid"));
+                                  : tls ? "the certificate or the key is invalid, or the port is not allowed"
+                                        : std::strerror(error)));
     }
     observer_ = std::thread([this] { observe(); });
 }

@@ -60,7 +60,6 @@ public:
 
     std::string method, path;
     std::string address;        // of the client
-    std::string key;            // API key, set by the API after it has read the fields
     Fields fields;              // from the query, a form, or a JSON object
     std::size_t body_size = 0;  // bytes received
     std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();

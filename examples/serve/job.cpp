@@ -11,7 +11,7 @@ namespace {
 constexpr const char *kNoMemory = "the server has not enough memory for this request";
 constexpr std::size_t kWindow = 32;             // sentences of a job in the engine
 constexpr std::size_t kSharedWindow = 8;        // the same while other jobs are active
-constexpr std::size_t kMostSentences = 200000;  // bounds the memory of a job: about 250 bytes each
+constexpr std::size_t kMostSentences = 200000;  // bounds the memory of a job
 constexpr std::size_t kStreamed = 32;           // only the first sentences report parts of them
 
 // Returns whether sentences are written without spaces between them.
@@ -31,7 +31,8 @@ Job::Job(std::shared_ptr<Translator> translator, std::vector<std::unique_ptr<Doc
     if (options_.has_prefix && options_.alternatives > 0)
         config_.set("decode.beam", 1).set("decode.alternatives", true);
     else if (options_.beam > 0 || options_.alternatives > 0)
-        config_.set("decode.beam", std::max(options_.beam > 0 ? options_.beam : 4, options_.alternatives + 1));
+        config_.set("decode.beam",
+                    std::max(options_.beam > 0 ? options_.beam : translator_->beam(), options_.alternatives + 1));
     if (options_.alternatives > 0) config_.set("decode.n_best", options_.alternatives + 1);
     if (!translator_->languages().empty()) {
         config_.set("text.source_language", translator_->language_in_model(options_.source))
@@ -86,6 +87,7 @@ void Job::add(std::size_t document, std::size_t text, std::size_t begin, std::si
 
 void Job::start() {
     std::unique_lock lock(mutex_);
+    active_.reserve(kWindow);  // a submitted request must never be lost
     self_ = shared_from_this();
     ++translator_->jobs;
     if (submit_more()) finish(std::move(lock));
@@ -118,7 +120,7 @@ bool Job::submit_more() {
             std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline - std::chrono::steady_clock::now());
         request.deadline = std::max(left, std::chrono::milliseconds(1));
         try {
-            active_.emplace(translator_->submit(request), next_);
+            active_.emplace_back(translator_->submit(request), next_);
             ++next_;
         } catch (const xformer::Error &error) {
             if (error.status() == XF_ERROR_BUSY && !active_.empty()) break;  // again after the next event
@@ -128,6 +130,8 @@ bool Job::submit_more() {
                 fail({400, std::string("Invalid request: ") + error.what()});
             else
                 fail({500, std::string("Cannot translate text: ") + error.what()});
+        } catch (const std::exception &) {
+            fail({503, kNoMemory, 1});
         }
     }
     return !finished_ && active_.empty() && (error_ || done_ == sentences_.size());
@@ -147,7 +151,8 @@ void Job::cancel() {
 
 void Job::receive(const xformer::Event &event) {
     std::unique_lock lock(mutex_);
-    const auto found = active_.find(event.id);
+    const auto found =
+        std::find_if(active_.begin(), active_.end(), [&](const auto &request) { return request.first == event.id; });
     if (found == active_.end()) return;
     const std::size_t index = found->second;
     if (!event.last) {

@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 #include <xformer/xformer.hpp>
 
@@ -67,7 +67,6 @@ public:
     void start();
     // Cancels the sentences that remain. Any thread.
     void cancel();
-    std::size_t sentence_count() const { return sentences_.size(); }
 
     void receive(const xformer::Event &event) override;
 
@@ -103,8 +102,8 @@ private:
 
     std::mutex mutex_;
     std::vector<Sentence> sentences_;
-    std::vector<std::vector<std::size_t>> first_;            // [document][text] its first sentence, and the end
-    std::unordered_map<std::uint64_t, std::size_t> active_;  // requests of the engine
+    std::vector<std::vector<std::size_t>> first_;                // [document][text] its first sentence, and the end
+    std::vector<std::pair<std::uint64_t, std::size_t>> active_;  // requests of the engine, and their sentences
     std::size_t next_ = 0, done_ = 0;
     std::size_t shown_ = 0;  // sentences before this one are done
     std::chrono::steady_clock::time_point next_partial_{};

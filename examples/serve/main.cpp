@@ -133,6 +133,9 @@ int run(int argc, char **argv) {
     http.connections_per_address = static_cast<unsigned>(per_address);
     http.timeout_s = static_cast<unsigned>(timeout);
     http.body_limit = static_cast<std::size_t>(body_limit);
+    if (settings.tls != (*private_key != '\0'))
+        throw std::runtime_error("only one of --tls-certificate and --tls-key was set; TLS needs both");
+    if (require_key && *keys == '\0') throw std::runtime_error("--require-key needs --api-keys FILE");
     if (settings.tls) {
         http.certificate = read_file(certificate);
         http.private_key = read_file(private_key);

@@ -44,6 +44,8 @@ public:
     const std::vector<std::string> &languages() const { return languages_; }
     // The name of a language in the model, such as "de_DE" for "de".
     const std::string &language_in_model(const std::string &code) const { return codes_.at(code); }
+    // The width of the beam search if a request does not set it.
+    int beam() const { return static_cast<int>(config_.value<std::int64_t>("decode.beam")); }
     // Number of tokens that a source may have.
     std::size_t max_tokens() const { return max_tokens_; }
     std::size_t token_count(std::string_view text, const xformer::Config &config) const;

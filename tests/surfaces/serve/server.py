@@ -414,6 +414,12 @@ class Operation(unittest.TestCase):
                 self.assertEqual(json.loads(file.read()), suggestion)
             self.assertEqual(server.stop(), 0)
 
+    def test_full_disk(self):
+        server = self.start("--suggestions", "/dev/full")
+        status, reply = server.form("/suggest", q=TEXT, s="Ja", source="en", target="de")
+        self.assertEqual((status, reply["error"]), (500, "the suggestion could not be stored"))
+        self.assertEqual(server.stop(), 0)
+
     def test_slow_and_full(self):
         server = self.start("--timeout", "1", "--translation-timeout", "1", "--engine.max_requests", "4")
         begin = time.time()
@@ -515,7 +521,12 @@ class Operation(unittest.TestCase):
         for arguments, text in (((), "--model is missing"), (("--model", "en-de=/nothing.xf"), "/nothing.xf"),
                                 (("--model", "a=" + MODEL), "expected a pair of languages"),
                                 (("--model", "en-de=" + MODEL, "--address", "here"), "not an IPv4 or IPv6 address"),
-                                (("--model", "en-de=" + MODEL, "--tls-certificate", "/none"), "cannot read /none"),
+                                (("--model", "en-de=" + MODEL, "--tls-certificate", "/none", "--tls-key", README),
+                                 "cannot read /none"),
+                                (("--model", "en-de=" + MODEL, "--tls-key", README), "TLS needs both"),
+                                (("--model", "en-de=" + MODEL, "--tls-certificate", README, "--tls-key", README),
+                                 "the certificate or the key is invalid"),
+                                (("--model", "en-de=" + MODEL, "--require-key"), "--require-key needs --api-keys"),
                                 (("--modl", "x"), "--model")):
             done = run(*arguments)
             self.assertNotEqual(done.returncode, 0)
