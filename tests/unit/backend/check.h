@@ -54,7 +54,7 @@ int check_workers(const Backend &backend);
 // Same bits with AVX2 and AVX-512, or with all sets of NEON instructions, also for products of denormal numbers in
 // bf16.
 int check_instructions(const Backend &backend);
-// Whether a sum is denormal is decided after rounding, in products of bf16 on the CPU.
+// In products of bf16 on the CPU, a sum is denormal if it is so after rounding.
 int check_flush(const Backend &backend);
 // Same bits for a single row, among other rows, and at another position, for row-invariant operations.
 int check_rows(const Backend &backend);
