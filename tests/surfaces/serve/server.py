@@ -115,6 +115,17 @@ def events_of(content):
     return [(block["event"], json.loads(block["data"])) for block in blocks]
 
 
+def save_other_model(path):
+    """Saves a copy of the model with another tensor, so that it translates differently."""
+    root = os.path.dirname(os.path.abspath(__file__)) + "/../../.."
+    os.environ["XFORMER_LIBRARY"] = os.path.dirname(PROGRAM) + "/../lib/libxformer.so"
+    sys.path.insert(1, root + "/bindings/python")
+    import xformer
+    model = xformer.Model.load(xformer.Context({"context.device": "cpu"}), MODEL, {"model.weights": "fp32"})
+    model.write("decoder.norm.weight", [-value for value in model.read("decoder.norm.weight")])
+    model.save(path)
+
+
 class Interface(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -266,6 +277,11 @@ class Interface(unittest.TestCase):
             reply = self.server.raw(b"POST /translate HTTP/1.1\r\nHost: a\r\n" + headers + b"\r\n{}")
             self.assertTrue(reply.startswith(b"HTTP/1.1 400 "), reply)
             self.assertEqual(reply.count(b"HTTP/1.1 "), 1)
+        # A proxy could read this as one request, and the server as two.
+        hidden = b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+        head = b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length : %d\r\n\r\n" % len(hidden)
+        reply = self.server.raw(head + hidden)
+        self.assertNotIn(b'"ok"', reply)
         reply = self.server.raw(b"POST /translate HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n{}")
         self.assertTrue(reply.startswith(b"HTTP/1.1 501 "), reply)
 
@@ -459,12 +475,14 @@ class Operation(unittest.TestCase):
             threads = [threading.Thread(daemon=True, target=ask) for _ in range(4)]
             for thread in threads:
                 thread.start()
-            shutil.copy(MODEL, os.path.join(folder, "new.part"))
+            before = server.translate()[1]
+            save_other_model(os.path.join(folder, "new.part"))
             os.replace(os.path.join(folder, "new.part"), os.path.join(folder, "en-de.xf"))
             shutil.copy(MODEL, os.path.join(folder, "de-en.xf"))
             server.process.send_signal(signal.SIGHUP)
             server.wait_for("replaced the model en-de")
             server.wait_for("loaded the model de-en")
+            self.assertNotEqual(server.translate()[1], before)
             targets = [one["targets"] for one in server.json("GET", "/languages")[1]]
             self.assertEqual(targets, [["en"], ["de"]])
             with open(os.path.join(folder, "de-en.xf"), "w") as file:
