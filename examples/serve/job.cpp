@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "html_entities.h"
 #include "words.h"
 
 namespace serve {
@@ -101,7 +102,7 @@ bool Job::submit_more() {
         const SourceText &source = documents_[sentence.document]->texts()[sentence.text];
         const std::string_view text =
             std::string_view(source.text).substr(sentence.begin, sentence.end - sentence.begin);
-        if (!has_letters(text)) {
+        if (!has_letter(text)) {
             sentence.translation = text;
             sentence.done = true;
             ++done_;

@@ -55,21 +55,6 @@ std::size_t word_at(const std::vector<std::pair<std::size_t, std::size_t>> &word
 
 }  // namespace
 
-bool has_letters(std::string_view text) {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto c = static_cast<unsigned char>(text[i]);
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return true;
-        if (c < 0xC3) continue;  // ASCII, a later byte, or U+0080 to U+00BF
-        const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0u;
-        if (c == 0xE2 && next < 0xB0) continue;                     // U+2000 to U+2BFF: punctuation and symbols
-        if (c == 0xE3 && next == 0x80) continue;                    // U+3000 to U+303F: CJK punctuation
-        if (c == 0xEF && (next == 0xB8 || next == 0xBF)) continue;  // variation selectors and specials
-        if (c == 0xF0 && next == 0x9F) continue;                    // U+1F000 to U+1FFFF: emoji
-        return true;
-    }
-    return false;
-}
-
 std::vector<AlignedSpan> align_words(std::string_view source, const xf_sentence_info &sentence,
                                      const xf_hypothesis &hypothesis) {
     std::vector<AlignedSpan> aligned;

@@ -11,9 +11,6 @@
 
 namespace serve {
 
-// Returns whether a text has letters, so that it can be translated. Digits, punctuation, and symbols are not letters.
-bool has_letters(std::string_view text);
-
 // Each word of the translation with the source word to which most of its bytes are aligned. A word without an aligned
 // token is omitted. Characters of punctuation, and Chinese and similar characters, are words.
 std::vector<AlignedSpan> align_words(std::string_view source, const xf_sentence_info &sentence,
