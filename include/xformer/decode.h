@@ -30,8 +30,8 @@
  *
  * "decode.alignment": each token of a hypothesis is aligned to the source token with the largest encoder-decoder
  * attention weight when the token is predicted. The weights are the mean over all heads of the last two decoder layers
- * of the first model. The end symbol and language tokens of the source are excluded.
- * Of equal weights, that of the lower index counts. After the search of a sentence, the model runs once more on the
+ * of the first model. The end symbol and language tokens of the source are excluded. If weights are equal, the token
+ * with the lower index is selected. After the search of a sentence, the model runs once more on the
  * source and each hypothesis. This pass is completed even if the deadline has passed.
  *
  * On a GPU, beam search and greedy search run on the device. Other searches run on the CPU, which receives
