@@ -276,15 +276,20 @@ const xf_backend_v1 kBackend = {
 }  // namespace
 }  // namespace xf::openblas
 
-extern "C" __attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin_init(uint32_t host_abi,
-                                                                                      xf_error *err) {
+extern "C" const xf_backend_v1 *xf_openblas_backend(void) {
     using namespace xf::openblas;
-    if (host_abi != XF_PLUGIN_ABI) {
-        fail(err, XF_ERROR_VERSION,
-             "the openblas plugin has plugin ABI %u, expected %u as in the library; install both from one release",
-             XF_PLUGIN_ABI, host_abi);
-        return nullptr;
-    }
     pthread_once(&texts_once, write_texts);  // another thread may already be reading them
     return &kBackend;
 }
+
+#if !defined(XF_BUILTIN_OPENBLAS)
+extern "C" __attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin_init(uint32_t host_abi,
+                                                                                      xf_error *err) {
+    if (host_abi == XF_PLUGIN_ABI) return xf_openblas_backend();
+    xf::openblas::fail(
+        err, XF_ERROR_VERSION,
+        "the openblas plugin has plugin ABI %u, expected %u as in the library; install both from one release",
+        XF_PLUGIN_ABI, host_abi);
+    return nullptr;
+}
+#endif

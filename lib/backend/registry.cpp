@@ -4,22 +4,32 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstddef>
+#include <iterator>
 #include <string_view>
 
 #include "core/error.h"
 #include "core/os/file.h"
 #include "core/os/process.h"
 
-extern "C" const xf_backend_v1 *xf_ref_backend(void);  // cpu/ref
+extern "C" const xf_backend_v1 *xf_ref_backend(void);       // cpu/ref
+extern "C" const xf_backend_v1 *xf_openblas_backend(void);  // cpu/openblas, where it is built in
 
 namespace xf {
 namespace {
 
-// Best first; "ref" is built in.
+#if defined(XF_BUILTIN_OPENBLAS)
+constexpr auto kOpenblas = xf_openblas_backend;
+#else
+constexpr std::nullptr_t kOpenblas = nullptr;
+#endif
+
+// Best first.
 struct Known {
     const char *name, *kind;
+    const xf_backend_v1 *(*builtin)(void);  // null for a plugin
 };
-constexpr Known kKnown[] = {{"cuda", "cuda"}, {"openblas", "cpu"}, {"ref", "cpu"}};
+constexpr Known kKnown[] = {{"cuda", "cuda", nullptr}, {"openblas", "cpu", kOpenblas}, {"ref", "cpu", xf_ref_backend}};
 
 // Appends the folders of a colon-separated list. A relative folder would depend on the current directory: it is an
 // error in an option, and ignored elsewhere (option is null).
@@ -118,8 +128,10 @@ BackendEntry *Registry::find(const std::string &name, const std::string &kind) {
     BackendEntry entry;
     entry.name = name;
     entry.kind = kind;
-    if (name == "ref") {
-        describe(xf_ref_backend(), &entry);
+    const Known *const known =
+        std::find_if(std::begin(kKnown), std::end(kKnown), [&name](const Known &item) { return item.name == name; });
+    if (known != std::end(kKnown) && known->builtin != nullptr) {
+        describe(known->builtin(), &entry);
     } else {
         entry.path = path_of(name);
         if (!entry.path.empty())
