@@ -10,7 +10,7 @@
 set -euo pipefail
 
 # The serial OpenBLAS starts no threads; its static library becomes part of the plugin.
-packages=(cmake ninja-build g++ pkg-config libutf8proc-dev libmd-dev rapidjson-dev libopenblas-serial-dev)
+packages=(cmake ninja-build g++ pkg-config libutf8proc-dev rapidjson-dev libopenblas-serial-dev)
 if [ "${1-}" = checkers ]; then
     packages+=(libcmocka-dev clang libclang-rt-14-dev python3 valgrind libc6-dbg clang-tidy-14 cppcheck)
 fi

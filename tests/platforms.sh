@@ -4,7 +4,7 @@
 #     tests/platforms.sh aarch64 [--build | bits | ops [PATTERN]]
 #
 # aarch64: ARM64 Linux. Needs these packages of Debian 12, after `dpkg --add-architecture arm64 && apt-get update`:
-#     g++-aarch64-linux-gnu qemu-user-static libstdc++6:arm64 libutf8proc-dev:arm64 libmd-dev:arm64
+#     g++-aarch64-linux-gnu qemu-user-static libstdc++6:arm64 libutf8proc-dev:arm64
 #     libopenblas-serial-dev:arm64 libcmocka-dev:arm64
 # Without an argument, runs both stages:
 #     bits    the hashes of tests/golden/bits.txt with each instruction set, and on a CPU without SDOT
@@ -29,7 +29,6 @@ command -v aarch64-linux-gnu-g++ >/dev/null || missing+=(g++-aarch64-linux-gnu)
 command -v qemu-aarch64-static >/dev/null || missing+=(qemu-user-static)
 [ -e $libraries/libstdc++.so.6 ] || missing+=(libstdc++6:arm64)
 [ -e $libraries/libutf8proc.so ] || missing+=(libutf8proc-dev:arm64)
-[ -e $libraries/libmd.so ] || missing+=(libmd-dev:arm64)
 [ -e $libraries/openblas-serial/libopenblas.a ] || missing+=(libopenblas-serial-dev:arm64)
 [ -e $libraries/libcmocka.so ] || missing+=(libcmocka-dev:arm64)
 if [ ${#missing[@]} -gt 0 ]; then

@@ -17,13 +17,11 @@
 #include "blas.h"
 
 #if defined(XF_WITH_OPENBLAS)
-#include <sched.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <atomic>
+#include <thread>
 
 #include "confine.h"
+#include "core/os/plugin.h"
 
 extern "C" {
 void sgemm_(const char *transpose_a, const char *transpose_b, const int *m, const int *n, const int *k,
@@ -50,14 +48,14 @@ constexpr std::size_t kBufferBytes = std::size_t{160} << 20;  // address space o
 class ForkSafeLock {
 public:
     bool try_lock() {
-        const pid_t self = getpid();
-        pid_t holder = holder_.load(std::memory_order_relaxed);
+        const int self = process_id();
+        int holder = holder_.load(std::memory_order_relaxed);
         return holder != self && holder_.compare_exchange_strong(holder, self);
     }
     void unlock() { holder_.store(0); }
 
 private:
-    std::atomic<pid_t> holder_{0};
+    std::atomic<int> holder_{0};
 };
 
 struct Slot {
@@ -82,13 +80,10 @@ bool has_blas() { return blas_initialized(); }
 // decide which kernels run: other kernels add in another order, so the bits would depend on the number of threads.
 bool blas_reserve(int32_t threads) {
     if (threads > kMostThreads) threads = kMostThreads;
-    while (!growth_lock.try_lock()) sched_yield();
+    while (!growth_lock.try_lock()) std::this_thread::yield();
     int32_t count = slot_count.load();
     for (; count < threads; ++count) {
-        void *probe =
-            mmap(nullptr, kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (probe == MAP_FAILED) break;
-        munmap(probe, kBufferBytes);
+        if (!has_address_space(kBufferBytes)) break;
         slots[count].buffer = nullptr;
         if (!call_confined(map_buffer, &slots[count]) || !slots[count].buffer) break;
         slot_count.store(count + 1);
@@ -115,7 +110,7 @@ void *__wrap_blas_memory_alloc(int) {
         const int32_t count = slot_count.load();
         for (int32_t i = 0; i < count; ++i)
             if (slots[i].lock.try_lock()) return slots[i].buffer;
-        sched_yield();
+        std::this_thread::yield();
     }
 }
 

@@ -6,19 +6,13 @@
 // that it runs on every CPU.
 //
 // SPDX-License-Identifier: Apache-2.0
-#if defined(__x86_64__)
-#include <cpuid.h>
-#elif defined(__aarch64__) && defined(__linux__)
-#include <sys/auxv.h>
-#endif
-#include <pthread.h>
-
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 
 #include "backend/plugin_abi.h"
 #include "blas.h"
+#include "core/os/plugin.h"
 #include "core/philox.h"
 #include "device.h"
 
@@ -85,20 +79,11 @@ void cpu_brand(char *text, size_t size) {
 #endif
 }
 
-pthread_once_t texts_once = PTHREAD_ONCE_INIT;
-
-void write_texts() {
+bool write_texts() {
     cpu_brand(name_text, sizeof name_text);
     std::snprintf(version_text, sizeof version_text, XF_PLUGIN_VERSION ", %s", blas_info());
+    return true;
 }
-
-#if defined(__x86_64__)
-// Conversion of fp16 to fp32. Tested by its cpuid bit because clang 14 has no name for it.
-bool has_f16c() {
-    unsigned int a = 0, b = 0, c = 0, d = 0;
-    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
-}
-#endif
 
 // An instruction set that context.isa can name.
 struct Isa {
@@ -112,26 +97,16 @@ struct Isa {
 // instructions.
 bool find_isa(const char *requested, Isa *found, xf_error *err) {
     const bool any = !requested || !*requested || !std::strcmp(requested, "auto");
-    bool avx2 = false, avx512 = false, vnni = false, bf16_dot = false, dot = false, i8mm = false;
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
-    avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-    vnni = avx512 && __builtin_cpu_supports("avx512vnni");
-    bf16_dot = avx512 && __builtin_cpu_supports("avx512bf16");
-#elif defined(__aarch64__) && defined(__linux__)
-    dot = getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
-    i8mm = dot && (getauxval(AT_HWCAP2) & HWCAP2_I8MM);
-#endif
+    const CpuFeatures cpu = cpu_features();
+    const bool bf16_dot = any && cpu.avx512_bf16;
     const Isa list[] = {
         {"base", true, ops_base(), false, false, false, false},
-        {"avx2", avx2, ops_avx2(), false, false, false, false},
-        {"avx512", avx512, ops_avx512(), false, any && bf16_dot, false, false},
-        {"avx512vnni", vnni, ops_avx512(), true, any && bf16_dot, false, false},
+        {"avx2", cpu.avx2, ops_avx2(), false, false, false, false},
+        {"avx512", cpu.avx512, ops_avx512(), false, bf16_dot, false, false},
+        {"avx512vnni", cpu.avx512_vnni, ops_avx512(), true, bf16_dot, false, false},
         {"neon", ops_neon() != nullptr, ops_neon(), false, false, false, false},
-        {"neon-dot", dot, ops_neon(), false, false, true, false},
-        {"neon-i8mm", i8mm, ops_neon(), false, false, true, true},
+        {"neon-dot", cpu.sdot, ops_neon(), false, false, true, false},
+        {"neon-i8mm", cpu.smmla, ops_neon(), false, false, true, true},
     };
     char present[96] = "";
     bool known = false;
@@ -278,7 +253,7 @@ const xf_backend_v1 kBackend = {
 
 extern "C" const xf_backend_v1 *xf_openblas_backend(void) {
     using namespace xf::openblas;
-    pthread_once(&texts_once, write_texts);  // another thread may already be reading them
+    [[maybe_unused]] static const bool written = write_texts();  // once: another thread may already be reading them
     return &kBackend;
 }
 

@@ -13,9 +13,7 @@
 // a rank was lost, because MPI_Finalize() would wait for that rank. A host that has initialized MPI also finalizes it.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
 #include <mpi.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -25,10 +23,12 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "comm/plugin.h"
 #include "comm/plugin_support.h"
+#include "core/os/plugin.h"
 
 using xf::finishes_within;
 using xf::set_error;
@@ -178,13 +178,13 @@ public:
                 rank_lost = true;
                 return set_error(XF_ERROR_PEER, err, "rank %d aborted", status.MPI_SOURCE);
             }
-            usleep(kSleepMicroseconds);
+            std::this_thread::sleep_for(kSleep);
         }
     }
 
 private:
     static constexpr int kSpins = 200, kAbortTag = 1;  // messages have tag 0
-    static constexpr useconds_t kSleepMicroseconds = 20;
+    static constexpr std::chrono::microseconds kSleep{20};
     MPI_Comm comm_ = MPI_COMM_NULL;
     std::vector<Channel> sends_, receives_;  // [size]
     char abort_message_ = 0;
@@ -200,9 +200,7 @@ int32_t initialize_mpi(double timeout, xf_error *err) {
     } else {
         static std::atomic<int> provided{MPI_THREAD_SINGLE};
         // The plugins of Open MPI need its symbols to be global.
-        Dl_info info{};
-        if (dladdr(reinterpret_cast<void *>(&MPI_Init_thread), &info) != 0 && info.dli_fname != nullptr)
-            dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+        xf::make_symbols_global(reinterpret_cast<void *>(&MPI_Init_thread));
         if (!finishes_within(timeout, [] {
                 int got = MPI_THREAD_SINGLE;
                 MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &got);

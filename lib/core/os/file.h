@@ -29,7 +29,7 @@ enum class OpenMode {
 };
 
 // The `folder` of a path that is absolute or relative to the current folder.
-inline constexpr int kCurrentFolder = -100;
+extern const int kCurrentFolder;
 
 // The system calls of reading and saving as a table, so that tests can make the n-th call fail for every n
 // (tests/unit/core/fault_io.hpp). `folder` is a descriptor or kCurrentFolder.

@@ -1,12 +1,16 @@
-// See process.h: what differs from other POSIX systems.
+// See process.h and posix_differences.h: what differs from other POSIX systems.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -17,6 +21,7 @@
 #include <string_view>
 #include <thread>
 
+#include "core/os/posix_differences.h"
 #include "core/os/process.h"
 
 namespace xf {
@@ -62,8 +67,6 @@ void *allocate_memory(size_t bytes, size_t alignment) {
     return ptr;
 }
 
-std::string plugin_file_name(const std::string &name) { return "libxformer_" + name + ".so"; }
-
 std::string own_folder() {
     Dl_info info{};
     static const char anchor = 0;
@@ -73,6 +76,18 @@ std::string own_folder() {
     const std::string file = info.dli_fname[0] == '/' ? info.dli_fname : mapped_file(&anchor);
     const size_t slash = file.rfind('/');
     return slash == std::string::npos ? std::string() : file.substr(0, slash);
+}
+
+int allocate_blocks(int fd, int64_t bytes) { return fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes); }
+
+int flush_to_disk(int fd) { return fsync(fd); }
+
+void discard_signal(int signal) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    const timespec now = {0, 0};
+    sigtimedwait(&set, nullptr, &now);
 }
 
 }  // namespace xf

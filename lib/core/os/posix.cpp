@@ -16,9 +16,14 @@
 #include "core/os/process.h"
 #include "core/os/readable.h"
 
-namespace xf {
+#if defined(_LIBCPP_VERSION)  // its cxxabi.h does not declare this function
+extern "C" void *__cxa_get_globals();
+namespace abi {
+using ::__cxa_get_globals;
+}
+#endif
 
-int process_id() { return getpid(); }
+namespace xf {
 
 void free_memory(void *ptr) { std::free(ptr); }
 
@@ -41,6 +46,8 @@ void *load_library(const char *path, std::string *reason) {
 }
 
 void *library_symbol(void *library, const char *name) { return dlsym(library, name); }
+
+std::string plugin_file_name(const std::string &name) { return "libxformer_" + name + ".so"; }  // on macOS too
 
 SignalsBlocked::SignalsBlocked() {
     static_assert(sizeof(sigset_t) <= sizeof saved_);

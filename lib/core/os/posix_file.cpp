@@ -1,4 +1,4 @@
-// See file.h. POSIX, except for fallocate() of Linux.
+// See file.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "core/os/file.h"
@@ -18,10 +18,14 @@
 #include <cstring>
 #include <memory>
 
-namespace xf {
-namespace {
+#include "core/os/posix_differences.h"
 
-static_assert(kCurrentFolder == AT_FDCWD && kMaxNameBytes == NAME_MAX);
+namespace xf {
+
+const int kCurrentFolder = AT_FDCWD;
+static_assert(kMaxNameBytes == NAME_MAX);
+
+namespace {
 
 // In a process without standard streams an opened file would get their numbers, and what the host prints would end up
 // in the file.
@@ -89,8 +93,8 @@ const IoOps kSystem = {
     .pwrite = [](int fd, const void *src, size_t bytes, int64_t offset) -> int64_t {
         return ::pwrite(fd, src, bytes, offset);
     },
-    .allocate = [](int fd, int64_t bytes) { return ::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes); },
-    .fsync = [](int fd) { return ::fsync(fd); },
+    .allocate = allocate_blocks,
+    .fsync = flush_to_disk,
     .link = [](int folder, const char *from, const char *to) { return ::linkat(folder, from, folder, to, 0); },
     .rename = [](int folder, const char *from, const char *to) { return ::renameat(folder, from, folder, to); },
     .unlink = [](int folder, const char *path) { return ::unlinkat(folder, path, 0); },
@@ -158,12 +162,9 @@ FileSizeSignalBlocked::FileSizeSignalBlocked() {
 
 FileSizeSignalBlocked::~FileSizeSignalBlocked() {
     const int error_number = errno;
-    sigset_t set, before, pending;
-    sigemptyset(&set);
-    sigaddset(&set, SIGXFSZ);
+    sigset_t before, pending;
     sigpending(&pending);
-    const timespec now = {0, 0};
-    if (!was_pending_ && sigismember(&pending, SIGXFSZ) == 1) sigtimedwait(&set, nullptr, &now);
+    if (!was_pending_ && sigismember(&pending, SIGXFSZ) == 1) discard_signal(SIGXFSZ);
     std::memcpy(&before, saved_, sizeof before);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     errno = error_number;

@@ -6,10 +6,9 @@
 #include <cstddef>
 #include <string>
 
-namespace xf {
+#include "core/os/plugin.h"
 
-// A forked child has a different id.
-int process_id();
+namespace xf {
 
 // The value of an environment variable; null if it is not set or the program runs with raised privileges.
 const char *environment(const char *name);

@@ -1,6 +1,6 @@
 // Marks memory that libraries without memory sanitizer instrumentation write, for tests/checkers.sh memory.
 //
-// The sanitizer sees only writes of instrumented code. libutf8proc, libmd, and the compiled part of libstdc++ are not
+// The sanitizer sees only writes of instrumented code. libutf8proc and the compiled part of libstdc++ are not
 // instrumented, so reads of their results would be reported. This library precedes them in every program; each function
 // here calls the original and then marks the bytes that it wrote. Arguments are checked first, because the original
 // does not report them either. Nothing of this project is marked. Functions that return results in registers need no
@@ -9,7 +9,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
 #include <sanitizer/msan_interface.h>
-#include <sha2.h>
 #include <utf8proc.h>
 
 #include <charconv>
@@ -53,26 +52,6 @@ void reads(const void *at, size_t bytes) {
 #define XF_NEXT(function, name) static auto *const function##_next = theirs(&function, name)
 
 extern "C" {
-
-void SHA256Init(SHA2_CTX *context) {
-    XF_NEXT(SHA256Init, "SHA256Init");
-    SHA256Init_next(context);
-    wrote(context, sizeof *context);
-}
-
-void SHA256Update(SHA2_CTX *context, const uint8_t *data, size_t bytes) {
-    XF_NEXT(SHA256Update, "SHA256Update");
-    reads(context, sizeof *context);
-    reads(data, bytes);
-    SHA256Update_next(context, data, bytes);
-}
-
-void SHA256Final(uint8_t digest[SHA256_DIGEST_LENGTH], SHA2_CTX *context) {
-    XF_NEXT(SHA256Final, "SHA256Final");
-    reads(context, sizeof *context);
-    SHA256Final_next(digest, context);
-    wrote(digest, SHA256_DIGEST_LENGTH);
-}
 
 utf8proc_ssize_t utf8proc_decompose_char(utf8proc_int32_t code, utf8proc_int32_t *out, utf8proc_ssize_t room,
                                          utf8proc_option_t options, int *last_class) {

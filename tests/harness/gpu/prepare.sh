@@ -82,7 +82,7 @@ variant step/dependent_launch plugin.cu -DXF_CUDA_DEPENDENT_LAUNCH=1
 # Libraries that are not part of the system.
 for program in "$parts"/run/bin/* "$parts"/run/lib/*.so "$parts"/check/bin/*; do
     case $program in */run/*) to=run ;; *) to=check ;; esac
-    ldd "$program" | sed -n 's/.* => \(\/[^ ]*\(utf8proc\|libmd\|cmocka\)[^ ]*\) .*/\1/p' |
+    ldd "$program" | sed -n 's/.* => \(\/[^ ]*\(utf8proc\|cmocka\)[^ ]*\) .*/\1/p' |
         while read -r library; do [ -e "$parts/run/lib/${library##*/}" ] || cp -L "$library" "$parts/$to/lib/"; done
 done
 find "$parts" -type f \( -path '*/bin/*' -o -name '*.so*' \) -exec strip {} +

@@ -24,7 +24,7 @@ echo "$dynamic" | grep -q '(STRTAB)' || { echo "readelf shows no dynamic section
 
 common='libc.so.6 libm.so.6 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 libpthread.so.0'
 case $kind in
-    library) allowed="$common libutf8proc.so.2 libmd.so.0 libstdc++.so.6 libgcc_s.so.1 libdl.so.2" ;;
+    library) allowed="$common libutf8proc.so.2 libstdc++.so.6 libgcc_s.so.1 libdl.so.2" ;;
     openblas) allowed="$common" ;;
     cuda) allowed="$common libdl.so.2 librt.so.1 libstdc++.so.6 libgcc_s.so.1" ;;
     *) echo "elf.sh: found '$kind', expected library, openblas, or cuda"; exit 2 ;;

@@ -1,0 +1,61 @@
+// See process.h and posix_differences.h: what differs from other POSIX systems.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+#include <thread>
+
+#include "core/os/posix_differences.h"
+#include "core/os/process.h"
+
+namespace xf {
+
+const char *environment(const char *name) { return issetugid() != 0 ? nullptr : getenv(name); }
+
+int processor_count() { return std::thread::hardware_concurrency(); }
+
+bool random_bytes(void *dst, size_t bytes) {
+    arc4random_buf(dst, bytes);
+    return true;
+}
+
+void *allocate_memory(size_t bytes, size_t alignment) {
+    void *ptr = nullptr;
+    return posix_memalign(&ptr, alignment, bytes) == 0 ? ptr : nullptr;
+}
+
+std::string own_folder() {
+    Dl_info info{};
+    static const char anchor = 0;
+    if (dladdr(&anchor, &info) == 0 || info.dli_fname == nullptr || info.dli_fname[0] != '/') return {};
+    const std::string_view file = info.dli_fname;
+    return std::string(file.substr(0, file.rfind('/')));
+}
+
+int allocate_blocks(int fd, int64_t bytes) {
+    fstore_t space{F_ALLOCATEALL, F_PEOFPOSMODE, 0, bytes, 0};
+    const int result = fcntl(fd, F_PREALLOCATE, &space);
+    if (result < 0 && errno == ENOTSUP) errno = EOPNOTSUPP;  // two numbers here
+    return result < 0 ? -1 : 0;
+}
+
+// fsync() leaves the data in the cache of the drive, where a power failure loses it. Some file systems have only that.
+int flush_to_disk(int fd) {
+    if (fcntl(fd, F_FULLFSYNC) == 0) return 0;
+    return errno == EIO || errno == EINTR ? -1 : fsync(fd);
+}
+
+void discard_signal(int signal) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    sigwait(&set, &signal);
+}
+
+}  // namespace xf
