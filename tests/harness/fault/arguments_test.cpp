@@ -73,7 +73,7 @@ struct World : xf_hostile::Handles {
         refused += status < 0;
         if (status < 0 && !sentence(status))
             xf_test::record(__FILE__, __LINE__, what + " gave " + xf_status_name(status));
-        if (seconds > most_seconds * (XF_TEST_SANITIZED ? 20 : 1))
+        if (seconds > most_seconds * XF_TEST_SLOWNESS)
             xf_test::record(__FILE__, __LINE__, xf::format("%s: %.1f ms", what.c_str(), seconds * 1e3));
         if (memory.bytes() > kBudget + (1 << 20))
             xf_test::record(__FILE__, __LINE__,

@@ -2,7 +2,7 @@
 // another number of threads: the final file is equal to that of an uninterrupted run that saves once, and no restart
 // loses a save that had returned.
 //
-//     fault_kills [COUNT [SEED]]    300 kills, 60 under a sanitizer
+//     fault_kills [COUNT [SEED]]    300 kills, 60 under a sanitizer or in an emulator
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
@@ -68,7 +68,7 @@ int fail_at(int trial, const char *what) {
 }  // namespace
 
 int main(int argc, char **argv) {
-    const int count = argc > 1 ? std::atoi(argv[1]) : XF_TEST_SANITIZED ? 60 : 300;
+    const int count = argc > 1 ? std::atoi(argv[1]) : XF_TEST_SANITIZED || XF_TEST_EMULATED ? 60 : 300;
     const unsigned seed = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 4711;
     const TempFolder folder;
     const std::string path = folder / "run.ckpt", unbroken = folder / "unbroken.ckpt";
@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
         if (end_of(start(folder / std::to_string(i), 1, true, 1, shared)) != 0) return fail_at(0, "it does not begin");
         once = std::max<int64_t>(once, (std::chrono::steady_clock::now() - began).count());
     }
-    once = std::min<int64_t>(once, 100'000'000);
+    once = std::min<int64_t>(once, XF_TEST_EMULATED ? 500'000'000 : 100'000'000);
     shared->saved = 0;
     std::mt19937 chance(seed);
     int before_the_start = 0;
@@ -92,7 +92,8 @@ int main(int argc, char **argv) {
         const pid_t child = start(path, INT64_MAX, true, 1 + trial % 3, shared);
         // Half of the time it has just begun.
         const int64_t most = once * (chance() % 2 == 0 ? 2 : 8);
-        const timespec pause = {0, static_cast<int64_t>(chance()) % most};
+        const int64_t later = static_cast<int64_t>(chance()) % most;
+        const timespec pause = {later / 1'000'000'000, later % 1'000'000'000};
         nanosleep(&pause, nullptr);
         kill(child, SIGKILL);
         const int status = end_of(child);

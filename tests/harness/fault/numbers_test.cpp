@@ -173,7 +173,7 @@ struct World : xf_hostile::Handles {
             largest = std::max(largest, memory.bytes());
             // The table of positions of a model of 65,535 is half of it.
             if (memory.bytes() > 1 << 20) record(changes, xf::format("%ld bytes", static_cast<long>(memory.bytes())));
-            if (seconds > 0.01 * (XF_TEST_SANITIZED ? 20 : 1)) record(changes, xf::format("%.1f ms", seconds * 1e3));
+            if (seconds > 0.01 * XF_TEST_SLOWNESS) record(changes, xf::format("%.1f ms", seconds * 1e3));
             (status == XF_OK ? used : refused) += 1;
             if (status == XF_OK) use(changes, checkpoint ? xf_trainer_model(resumed) : loaded, resumed);
             xf_trainer_free(resumed);

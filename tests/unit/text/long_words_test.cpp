@@ -23,7 +23,7 @@ constexpr size_t kAll = 10'000'000, kFew = XF_TEST_SANITIZED ? 100'000 : 1'000'0
 // Two seconds for the full size. One tenth of the size may take three tenths of the time, because short measurements
 // are less accurate.
 double most_seconds(size_t bytes) {
-    return (bytes < kAll ? 6.0 : 2.0) * static_cast<double>(bytes) / kAll * (XF_TEST_SANITIZED ? 20 : 1);
+    return (bytes < kAll ? 6.0 : 2.0) * static_cast<double>(bytes) / kAll * XF_TEST_SLOWNESS;
 }
 
 std::string of_chance(size_t bytes, uint32_t letters) {
@@ -139,7 +139,7 @@ void cancel_on(size_t bytes) {
             ended = true;
             host.join();
             CHECK_EQ(status, XF_ERROR_CANCELLED);
-            if (now - said > 0.2 * (XF_TEST_SANITIZED ? 20 : 1))
+            if (now - said > 0.2 * XF_TEST_SLOWNESS)
                 record(__FILE__, __LINE__, xf::format("%s was cancelled %.2f s after the word", kind, now - said));
         }
     }
