@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Runs the tests of the quick suite of a build one at a time under a checker, and counts its reports.
+"""Runs the tests of the quick suite of a build under a checker or in an emulator, and counts its reports.
 
     suite.py FOLDER --targets                      what the suite needs built, one name of the build's a line
     suite.py FOLDER [OPTION...] [-- WRAPPER...]    runs each test, prefixed by WRAPPER
 
     --only REGEX     of the tests, those whose name matches
     --without REGEX  not those whose name matches
+    --suite REGEX    another suite: tests that run a program of this build and whose name matches
+    --jobs N         tests that run at the same time (1)
     --seconds N      for each test (600); what takes longer is stopped and counted as not finished
     --found REGEX    a line of output that is the checker's finding; default: those of the sanitizers and of valgrind
     --log FOLDER     where each test's output goes, NAME.log
@@ -17,6 +19,7 @@ checker takes so much longer that what proves a time may fail. The exit status i
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import re
@@ -31,15 +34,15 @@ FOUND = (r"^(==\d+==)?\s*(ERROR: \w+Sanitizer|WARNING: \w+Sanitizer: )|runtime e
          r"|^==\d+== ERROR SUMMARY: [1-9]|^==\d+==\s+(definitely|indirectly) lost: [1-9]")
 
 
-def tests_of(folder):
+def tests_of(folder, suite):
     """Yields (name, program) from the files that add_test() wrote, which exist before the build."""
     for at, _, files in os.walk(os.path.join(folder, "tests")):
         if "CTestTestfile.cmake" in files:
             with open(os.path.join(at, "CTestTestfile.cmake"), encoding="utf-8") as file:
                 # In a cross build, the command begins with the emulator.
-                for name, program in re.findall(rf'^add_test\(\[=\[(\S+)\]=\] (?:"[^"]*" )*?"({folder}/bin/[^"]+)"',
+                for name, program in re.findall(rf'^add_test\(\[=\[(\S+)\]=\] (?:"[^"]*qemu[^"]*" )?"({folder}/bin/[^"]+)"',
                                                 file.read(), re.M):
-                    if SUITE.match(name):
+                    if suite.match(name):
                         yield name, program
 
 
@@ -72,13 +75,15 @@ def main():
     parser.add_argument("--targets", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--without", default="(?!)")
+    parser.add_argument("--suite", type=re.compile, default=SUITE)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--found", default=FOUND)
     parser.add_argument("--log")
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     args, wrapper = parser.parse_args(sys.argv[1:end]), sys.argv[end + 1:]
     ctest = dict(listed(args.folder))
-    tests = sorted({name: program for name, program in tests_of(args.folder)
+    tests = sorted({name: program for name, program in tests_of(args.folder, args.suite)
                     if name in ctest and re.search(args.only, name) and not re.search(args.without, name)}.items())
     if args.targets:
         print("\n".join(sorted({os.path.relpath(program, args.folder) for _, program in tests})))
@@ -87,7 +92,8 @@ def main():
     os.makedirs(logs, exist_ok=True)
     count = {"passed": 0, "with findings": 0, "failed": 0, "not finished": 0}
     start = time.monotonic()
-    for name, _ in tests:
+
+    def check(name):
         command, properties = ctest[name]
         environment = dict(os.environ)
         environment.update(item.split("=", 1) for item in properties.get("ENVIRONMENT", []))
@@ -98,9 +104,13 @@ def main():
             found = [line.strip() for line in file if re.search(args.found, line)]
         verdict = ("with findings" if found else "not finished" if status is None else
                    "failed" if status else "passed")
-        count[verdict] += 1
         took = time.monotonic() - before
         print(f"{name}: {verdict}, {took:.0f} s" + "".join("\n    " + f for f in found[:3]), flush=True)
+        return verdict
+
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for verdict in pool.map(check, (name for name, _ in tests)):
+            count[verdict] += 1
     print(f"{len(tests)} tests in {time.monotonic() - start:.0f} s: " + ", ".join(f"{n} {w}" for w, n in count.items()))
     return 0 if tests and count["passed"] == len(tests) else 1
 
