@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds for another platform and runs there, in an emulator, what shows that results have the bits of x86-64.
 #
-#     tests/platforms.sh aarch64 [--build | few | bits | ops [PATTERN] | suite [REGEX]]
+#     tests/platforms.sh aarch64 [--build | few | bits | ops [PATTERN] | suite [REGEX] | packages]
 #
 # aarch64: ARM64 Linux. Needs these packages of Debian 12, after `dpkg --add-architecture arm64 && apt-get update`:
 #     g++-aarch64-linux-gnu qemu-user-static libstdc++6:arm64 libutf8proc-dev:arm64
@@ -12,7 +12,8 @@
 #     bits    all hashes of bits.txt with each instruction set, and on a CPU without SDOT: half an hour of CPU time
 #     ops     tests/unit/backend with each instruction set
 #     suite   the programs of the quick suite, or those whose names match REGEX: hours; see docs/benchmarks/platforms.md
-# Without an argument, runs bits and suite. The build is below build/platforms. An emulator measures no speed.
+#     packages    tests/surfaces/package: the Debian packages for arm64 (also needs dpkg-dev)
+# Without an argument, runs bits, suite, and packages. The build is below build/platforms. An emulator measures no speed.
 #
 # Exit status: 0 success, 1 a stage failed, 77 something is missing.
 #
@@ -58,10 +59,12 @@ targets() {
         few) echo bits unit_core ;;
         bits | --build) echo bits ;;
         ops) echo backend_ops ;;
+        packages) echo translate ;;
         *) echo host_plugin && suite --targets ;;
     esac
 }
 cmake -S . -B $build -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/tests/harness/platforms/aarch64.cmake" \
+    -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR=lib/aarch64-linux-gnu -DXF_NCCL=OFF \
     -DXF_CUDA=OFF -DXF_CUDA_HOST=OFF -DXF_MPI=OFF -DXF_UNITY=ON -DXF_PRECOMPILE=ON >$build.log 2>&1 &&
     targets | xargs cmake --build $build --target >>$build.log 2>&1 || {
     grep -E -A 5 '(error|FAILED):' $build.log || tail -n 40 $build.log
@@ -87,6 +90,11 @@ fi
 if [ "$stage" = ops ]; then on max backend_ops "${3-openblas/*}" || failed+=(ops); fi
 if [ "$stage" = all ] || [ "$stage" = suite ]; then
     suite --only "${3-}" --without "golden_bits|$excluded" --jobs "$(nproc)" --seconds 3600 || failed+=(suite)
+fi
+if [ "$stage" = all ] || [ "$stage" = packages ]; then
+    # PKG_CONFIG_LIBDIR: the libraries that libxformer needs, see tests/harness/platforms/aarch64.cmake.
+    PKG_CONFIG_LIBDIR=$libraries/pkgconfig ctest --test-dir $build -R '^package$' --no-tests=error --output-on-failure ||
+        failed+=(packages)
 fi
 echo "platforms.sh: aarch64, ${#failed[@]} failed: ${failed[*]:-none}"
 [ ${#failed[@]} -eq 0 ]

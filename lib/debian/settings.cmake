@@ -13,18 +13,26 @@ set(debian ${CPACK_XFORMER_SOURCE}/lib/debian)
 # Refuses a build whose packages would be unusable.
 if(NOT CPACK_XFORMER_LIBDIR STREQUAL "lib/${CPACK_XFORMER_MULTIARCH}")
   message(FATAL_ERROR "the libraries of this build go into ${CPACK_XFORMER_LIBDIR}, expected "
-    "lib/${CPACK_XFORMER_MULTIARCH}: configure a build for packages with -DCMAKE_INSTALL_PREFIX=/usr")
+    "lib/${CPACK_XFORMER_MULTIARCH}: configure a build for packages with -DCMAKE_INSTALL_PREFIX=/usr, and a cross build "
+    "also with -DCMAKE_INSTALL_LIBDIR=lib/${CPACK_XFORMER_MULTIARCH}")
 endif()
 if(NOT CPACK_XFORMER_SHARED OR CPACK_XFORMER_SANITIZE OR NOT CPACK_XFORMER_BUILD MATCHES "^Rel")
   message(FATAL_ERROR "found BUILD_SHARED_LIBS=${CPACK_XFORMER_SHARED}, XF_SANITIZE=${CPACK_XFORMER_SANITIZE}, "
     "CMAKE_BUILD_TYPE=${CPACK_XFORMER_BUILD}; packages require a shared release build without sanitizers")
 endif()
-foreach(tool dpkg-shlibdeps dpkg-parsechangelog)
+foreach(tool dpkg-architecture dpkg-shlibdeps dpkg-parsechangelog)
   find_program(XF_${tool} ${tool})
   if(NOT XF_${tool})
     message(FATAL_ERROR "${tool} was not found; install the Debian package dpkg-dev")
   endif()
 endforeach()
+
+# The architecture of the packages is that of the compiler, which differs from that of this system in a cross build.
+# dpkg-shlibdeps reads DEB_HOST_ARCH.
+execute_process(COMMAND ${XF_dpkg-architecture} -f -t ${CPACK_XFORMER_MULTIARCH} -q DEB_HOST_ARCH
+  OUTPUT_VARIABLE CPACK_DEBIAN_PACKAGE_ARCHITECTURE OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
+  COMMAND_ERROR_IS_FATAL ANY)
+set(ENV{DEB_HOST_ARCH} ${CPACK_DEBIAN_PACKAGE_ARCHITECTURE})
 
 foreach(field Version Timestamp)
   execute_process(COMMAND ${XF_dpkg-parsechangelog} -l ${debian}/changelog -S ${field}
@@ -65,7 +73,7 @@ set(CPACK_DEBIAN_LIBXFORMER0_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBXFORMER0_DESCRIPTION "encoder-decoder Transformer as a C library
 ${about}
 This package holds the shared library and its fast backend for CPUs, with
-kernels for AVX2 and AVX-512, and OpenBLAS for other processors.")
+kernels for AVX2, AVX-512, and NEON, and OpenBLAS for other processors.")
 
 set(CPACK_DEBIAN_LIBXFORMER-DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBXFORMER-DEV_PACKAGE_DEPENDS "${same}")

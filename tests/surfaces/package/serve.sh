@@ -4,14 +4,15 @@
 #
 #     serve.sh WORK    WORK contains unpacked/xformer-serve, control/xformer-serve, and root, the other packages
 #
-# package.sh sets LIBDIR and SERVE, a model that translates English to German.
+# package.sh sets LIBDIR, EMULATOR, and SERVE, a model that translates English to German.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export LC_ALL=C
-: "${LIBDIR:?}" "${SERVE:?}"
+: "${LIBDIR:?}" "${SERVE:?}" "${EMULATOR=}"
 cd "$1"
 tree=unpacked/xformer-serve control=control/xformer-serve
+read -ra program <<<"$EMULATOR $tree/usr/bin/xformer-serve"
 unit=$tree/usr/lib/systemd/system/xformer-serve.service
 export LD_LIBRARY_PATH=$PWD/root/usr/$LIBDIR
 
@@ -43,12 +44,12 @@ OPTIONS=$(. "$tree/etc/default/xformer-serve" && echo "$OPTIONS")
 
 # Without a model, the program fails and says what is missing. With one, it translates.
 code=0
-$tree/usr/bin/xformer-serve --model $tree/var/lib/xformer-serve 2>message || code=$?
+"${program[@]}" --model $tree/var/lib/xformer-serve 2>message || code=$?
 if [ $code != 1 ] || ! grep -qF 'no model was found; expected' message; then fail "no model: $code, $(cat message)"; fi
 mkdir models
 cp "$SERVE" models/en-de.xf
 : >serve.log # exists before the loop below reads it
-$tree/usr/bin/xformer-serve --model models --port 0 >serve.log 2>&1 &
+"${program[@]}" --model models --port 0 >serve.log 2>&1 &
 server=$!
 trap 'kill $server 2>/dev/null || true' EXIT
 port=
