@@ -57,7 +57,7 @@ xf_status guard(xf_error *err, Body &&body) noexcept {
 
 // A size that no address space has is a caller's -1, not a size.
 inline void check_size(size_t count, size_t bytes_each, const char *name) {
-    constexpr size_t kMost = size_t{1} << 47;
+    constexpr size_t kMost = SIZE_MAX >> (sizeof(size_t) == 8 ? 17 : 1);
     XF_CHECK(count <= kMost / bytes_each, XF_ERROR_INVALID_ARGUMENT, "%s is %zu, more than memory can hold", name,
              count);
 }

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
+
+#include "core/numbers.h"
 
 namespace xf {
 
@@ -28,7 +29,7 @@ std::string format(const char *fmt, ...) {
     return text;
 }
 
-NumberText::NumberText(double value) noexcept { *std::to_chars(text_, text_ + sizeof text_ - 1, value).ptr = '\0'; }
+NumberText::NumberText(double value) noexcept { *write_number(text_, text_ + sizeof text_ - 1, value) = '\0'; }
 
 std::string number(double value) { return NumberText(value).c_str(); }
 

@@ -11,7 +11,7 @@ namespace xf {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kMost = size_t{INT64_MAX} / 2;
+constexpr size_t kMost = PTRDIFF_MAX / 2;
 
 void *default_alloc(void *, size_t size, size_t alignment) { return allocate_memory(size, alignment); }
 void default_free(void *, void *ptr, size_t) { free_memory(ptr); }

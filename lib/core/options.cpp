@@ -4,10 +4,10 @@
 #include "core/options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "core/error.h"
+#include "core/numbers.h"
 
 namespace xf {
 
@@ -90,7 +90,7 @@ enum class Parsed { kGood, kBad, kTooLarge };
 
 template <class T>
 Parsed parse(std::string_view text, T *value) {
-    const auto result = std::from_chars(text.data(), text.data() + text.size(), *value);
+    const auto result = read_number(text.data(), text.data() + text.size(), value);
     if (text.empty() || result.ptr != text.data() + text.size()) return Parsed::kBad;
     if (result.ec == std::errc()) return Parsed::kGood;
     return result.ec == std::errc::result_out_of_range ? Parsed::kTooLarge : Parsed::kBad;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/checked.h"
+#include "core/numbers.h"
 
 namespace xf {
 namespace {
@@ -38,7 +39,7 @@ SafetensorsReader::SafetensorsReader(std::shared_ptr<const Input> input, const S
              name.c_str(), size, limits.file_bytes);
     char length[kLengthBytes];
     input_->read_at(0, length, sizeof length);
-    const auto json_bytes = std::bit_cast<uint64_t>(length);
+    const auto json_bytes = bits_as<uint64_t>(length);
     // If the length exceeds the file, the file is damaged or has another format; if it exceeds the limit too, the
     // latter.
     XF_CHECK(json_bytes <= size - kLengthBytes || json_bytes <= limits.header_bytes, XF_ERROR_CORRUPT,

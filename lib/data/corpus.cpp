@@ -67,7 +67,8 @@ Corpus::Store::Store(const std::shared_ptr<Heap> &heap)
 Corpus::Corpus(std::shared_ptr<const Store> store) : store_(std::move(store)) {}
 
 std::string_view Corpus::text(int64_t side) const {
-    return {store_->bytes.data() + store_->offsets[side], store_->offsets[side + 1] - store_->offsets[side]};
+    const size_t begin = store_->offsets[side], end = store_->offsets[side + 1];
+    return {store_->bytes.data() + begin, end - begin};
 }
 
 std::span<const int32_t> Corpus::ids(int64_t side) const {

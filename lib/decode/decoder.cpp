@@ -273,7 +273,7 @@ int64_t Decoder::room(std::span<const DecodeTask> waiting) const {
     const int64_t source_tokens = host_.source_tokens() + (device_ != nullptr ? device_->source_tokens() : 0);
     const int64_t tokens = most * kTokensPerSentence - source_tokens;
     const int64_t fitting = tokens / std::ssize(waiting[0].source);
-    return std::min(std::ssize(waiting), std::clamp<int64_t>(fitting, active > 0 ? 0 : 1, most - active));
+    return std::min<int64_t>(std::ssize(waiting), std::clamp<int64_t>(fitting, active > 0 ? 0 : 1, most - active));
 }
 
 void Decoder::begin(std::span<const DecodeTask> tasks, const Call &call) {

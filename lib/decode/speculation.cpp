@@ -185,7 +185,7 @@ void Speculation::settle(int32_t id, const BeamSearch &search, int64_t accepted)
     for (int64_t i = s.forced; i < accepted; ++i) policy_.add_trial(true);
     if (accepted >= s.forced && accepted < std::ssize(s.proposals)) policy_.add_trial(false);
     // Cells after the accepted tokens contain others.
-    s.cached = std::min(s.cached, std::ssize(s.tokens) - 1);
+    s.cached = std::min<int64_t>(s.cached, std::ssize(s.tokens) - 1);
     step_proposed_ += std::ssize(s.proposals);
     step_accepted_ += accepted;
 }

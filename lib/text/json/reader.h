@@ -14,13 +14,13 @@
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 
-#include <charconv>
 #include <cinttypes>
 #include <iterator>
 #include <string_view>
 
 #include "core/error.h"
 #include "core/json_allocator.h"
+#include "core/numbers.h"
 #include "text/json/format.h"
 
 namespace xf::tokenizer_json {
@@ -112,7 +112,7 @@ protected:
     template <class T>
     bool read_number(const Ch *data, rapidjson::SizeType size, T *value) const {
         if (size > kMaxNumberChars) refuse("a number with too many digits");
-        const auto read = std::from_chars(data, data + size, *value);
+        const auto read = xf::read_number(data, data + size, value);
         return read.ptr == data + size && read.ec == std::errc();
     }
 

@@ -7,11 +7,11 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
-#include <charconv>
 #include <string>
 #include <string_view>
 
 #include "core/json_allocator.h"
+#include "core/numbers.h"
 #include "text/json/format.h"
 
 namespace xf::tokenizer_json {
@@ -53,8 +53,8 @@ public:
     void element(int32_t value) { writer_.Int(value); }
     // The shortest digits from which the same float is read.
     void element(float value) {
-        char digits[32];
-        const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+        char digits[40];
+        const auto end = write_number(digits, digits + sizeof digits, value);
         writer_.RawValue(digits, end - digits, rapidjson::kNumberType);
     }
 
