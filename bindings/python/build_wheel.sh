@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Builds a wheel that contains the library and its OpenBLAS plugin, so that `pip install` needs nothing else.
 #
-#     bindings/python/build_wheel.sh PREFIX OUTPUT      PREFIX: of cmake --install
+#     bindings/python/build_wheel.sh PREFIX OUTPUT [LIBRARIES]      PREFIX: of cmake --install
+#
+# For a cross build, LIBRARIES is the folder of the target's libraries, and STRIP the target's strip.
 #
 # Like auditwheel, it adds the libraries that libxformer.so needs and that not every Linux has (manylinux, PEP 600),
 # renamed so that they do not conflict with other copies in a process. setup.py computes the platform tag. The CUDA
@@ -13,8 +15,9 @@
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-prefix=${1:?usage: build_wheel.sh PREFIX OUTPUT}
-output=${2:?usage: build_wheel.sh PREFIX OUTPUT}
+prefix=${1:?usage: build_wheel.sh PREFIX OUTPUT [LIBRARIES]}
+output=${2:?usage: build_wheel.sh PREFIX OUTPUT [LIBRARIES]}
+libraries=${3-}
 python=${PYTHON:-/usr/bin/python3}
 . "$here/../environment.sh" "$prefix"
 stage=$(mktemp -d)
@@ -41,8 +44,16 @@ license() {
 license '*/include/rapidjson/rapidjson.h' RapidJSON
 license '*/libopenblas.a' OpenBLAS
 
-strip --strip-unneeded "$lib"/*
-ldd "$lib/libxformer.so.0" | sed -nE 's/^\s*(\S+) => (\S+) .*/\1 \2/p' | while read -r name path; do
+"${STRIP:-strip}" --strip-unneeded "$lib"/*
+# needed: prints name and file of each library that libxformer.so needs.
+needed() {
+    if [ -n "$libraries" ]; then # ldd would run the target's loader
+        readelf -dW "$lib/libxformer.so.0" | sed -nE "s|.*\(NEEDED\).*\[(.*)\]|\1 $libraries/\1|p"
+    else
+        ldd "$lib/libxformer.so.0" | sed -nE 's/^\s*(\S+) => (\S+) .*/\1 \2/p'
+    fi
+}
+needed | while read -r name path; do
     case $name in
         libc.* | libm.* | libdl.* | librt.* | libpthread.* | libstdc++.* | libgcc_s.* | ld-linux*) continue ;;
     esac

@@ -10,8 +10,8 @@ SPDX-License-Identifier: Apache-2.0
 import glob
 import os
 import re
+import struct
 import subprocess
-import sysconfig
 
 from setuptools import Distribution, setup
 from wheel.bdist_wheel import bdist_wheel
@@ -31,6 +31,8 @@ COMPANIONS = (
 )
 #: Libraries of every manylinux system.
 PRESENT = re.compile(r"(ld-linux[-\w]*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s))\.so\.\d+")
+#: The machines of the ELF header that have a platform tag.
+MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 def readelf(option, path):
@@ -49,7 +51,19 @@ def needed_versions(path):
     return {(name, tuple(map(int, number.split(".")))) for name, number in found}
 
 
+def machine_of(path):
+    """Returns the machine of a file, which differs from that of this interpreter in a cross build."""
+    with open(path, "rb") as file:
+        (number,) = struct.unpack_from("<H", file.read(20), 18)
+    if number not in MACHINES:
+        raise SystemExit("%s is for the ELF machine %d; add its platform tag to MACHINES" % (path, number))
+    return MACHINES[number]
+
+
 def platform_tag(paths):
+    machines = {machine_of(path) for path in paths}
+    if len(machines) != 1:
+        raise SystemExit("xformer/lib has files for %s, expected one machine" % " and ".join(sorted(machines)))
     beside = {os.path.basename(path) for path in paths}
     minor = 0
     for path in paths:
@@ -66,8 +80,7 @@ def platform_tag(paths):
                 raise SystemExit("%s needs %s_%s; add it to COMPANIONS, which ends before it" % (path, name, found))
             if enough[0] != COMPANIONS[0][0]:
                 minor = max(minor, enough[0])
-    machine = sysconfig.get_platform().partition("-")[2].replace("-", "_")
-    return "manylinux_2_%d_%s" % (max(minor, 5), machine)
+    return "manylinux_2_%d_%s" % (max(minor, 5), machines.pop())
 
 
 class PlatformWheel(bdist_wheel):
