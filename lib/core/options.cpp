@@ -96,10 +96,16 @@ Parsed parse(std::string_view text, T *value) {
     return result.ec == std::errc::result_out_of_range ? Parsed::kTooLarge : Parsed::kBad;
 }
 
-// from_chars() reports numbers that are too small and too large for a double in the same way.
+// Returns whether a number that is too small or too large for a double is too small: from_chars() reports both in the
+// same way. Compares the exponent with the position of the first digit.
 bool is_tiny(std::string_view text) {
-    long double value = 1;
-    return parse(text, &value) == Parsed::kGood && value > -1 && value < 1;
+    const size_t end = std::min(text.find_first_of("eE"), text.size());
+    std::string_view power = text.substr(std::min(end + 1, text.size()));
+    if (power.starts_with('+')) power.remove_prefix(1);
+    int64_t exponent = 0;
+    if (parse(power, &exponent) == Parsed::kTooLarge) return power.starts_with('-');
+    const int64_t point = std::min(text.find('.'), end), first = text.find_first_of("123456789");
+    return exponent < first - point;
 }
 
 }  // namespace
@@ -152,8 +158,11 @@ void Options::set(std::string_view key, std::string_view text) {
         case XF_OPTION_REAL: {
             double value = 0;
             const Parsed parsed = parse(text, &value);
-            if (parsed != Parsed::kTooLarge || !is_tiny(text)) check(parsed);
-            return set_f64(key, value);  // 0 for a tiny number
+            if (parsed == Parsed::kTooLarge && is_tiny(text))
+                value = 0;
+            else
+                check(parsed);
+            return set_f64(key, value);
         }
         case XF_OPTION_BOOL:
             if (text != "true" && text != "false" && text != "1" && text != "0") bad();

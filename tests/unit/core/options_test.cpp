@@ -82,11 +82,22 @@ XF_TEST(numbers_accept_exactly_their_bounds) {
                                    infinity, -infinity, std::nan("")})
             CHECK_FAILS(options.set_f64(row.key, value), XF_ERROR_OUT_OF_RANGE);
         CHECK_FAILS(options.set(row.key, "nan"), XF_ERROR_OUT_OF_RANGE);
-        for (const char *text : {"1e999", "-1e999", "1e99999"})
+        const std::string zeros(400, '0');
+        for (const char *text : {"1e999", "-1e999", "1e99999", "1e+99999999999999999999", "0.0001e999"})
+            CHECK_FAILS(options.set(row.key, text), XF_ERROR_OUT_OF_RANGE);
+        for (const std::string &text : {"1" + zeros, "1" + zeros + ".5", "-1" + zeros + "e-9"})
             CHECK_FAILS(options.set(row.key, text), XF_ERROR_OUT_OF_RANGE);
         for (const char *text : {"", "0,5", "0.5x", " 0.5", "0x1p-1", "1e", "1e999x", "--1"})
             CHECK_REFUSED(options.set(row.key, text), XF_ERROR_INVALID_ARGUMENT, "a number");
         CHECK_EQ(options.f64(row.key), row.maximum);
+        if (row.minimum > 0) return;
+        for (const std::string &text :
+             {std::string("1e-999"), std::string("-1E-99999"), std::string("1000e-999"),
+              std::string("1e-99999999999999999999"), "0." + zeros + "1", "." + zeros + "1e9", "1" + zeros + "e-999"}) {
+            options.set_f64(row.key, row.maximum);
+            options.set(row.key, text);
+            CHECK_EQ(options.f64(row.key), 0.0);
+        }
     });
 }
 
