@@ -16,7 +16,6 @@ namespace {
 
 float convert(const char *text, char **end, float) { return std::strtof(text, end); }
 double convert(const char *text, char **end, double) { return std::strtod(text, end); }
-long double convert(const char *text, char **end, long double) { return std::strtold(text, end); }
 
 // from_chars() accepts no leading space, plus sign, or hexadecimal digits.
 bool may_begin_number(std::string_view text) {
@@ -64,9 +63,6 @@ char *write(char *begin, T value) noexcept {
 
 std::from_chars_result read_number(const char *begin, const char *end, float *value) { return read(begin, end, value); }
 std::from_chars_result read_number(const char *begin, const char *end, double *value) {
-    return read(begin, end, value);
-}
-std::from_chars_result read_number(const char *begin, const char *end, long double *value) {
     return read(begin, end, value);
 }
 char *write_number(char *begin, char *, float value) noexcept { return write(begin, value); }

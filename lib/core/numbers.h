@@ -24,7 +24,6 @@ constexpr To bits_as(const From &value) noexcept {
 #if defined(XF_OWN_FLOAT_TEXT)
 std::from_chars_result read_number(const char *begin, const char *end, float *value);
 std::from_chars_result read_number(const char *begin, const char *end, double *value);
-std::from_chars_result read_number(const char *begin, const char *end, long double *value);
 // The buffer must have at least 40 bytes.
 char *write_number(char *begin, char *end, float value) noexcept;
 char *write_number(char *begin, char *end, double value) noexcept;

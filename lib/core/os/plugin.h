@@ -1,5 +1,5 @@
-// What plugins need from the operating system. Plugins do not link the core: each compiles plugin.cpp or
-// global_symbols.cpp itself.
+// The operating system, for plugins. Plugins do not link the core: each compiles plugin.cpp or global_symbols.cpp
+// itself.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,7 +11,7 @@ namespace xf {
 // A forked child has a different id.
 int process_id();
 
-// Whether that much address space is free, in one piece.
+// Returns whether a contiguous range of this size is free in the address space.
 bool has_address_space(size_t bytes);
 
 // Instructions that both this processor and the operating system support. False on other architectures.

@@ -16,10 +16,9 @@
 #include "core/os/process.h"
 #include "core/os/readable.h"
 
-#if defined(_LIBCPP_VERSION)  // its cxxabi.h does not declare this function
-extern "C" void *__cxa_get_globals();
-namespace abi {
-using ::__cxa_get_globals;
+#if defined(_LIBCPP_VERSION)
+namespace __cxxabiv1 {
+extern "C" void *__cxa_get_globals();  // not in the header of libc++
 }
 #endif
 

@@ -1,4 +1,4 @@
-// What file.h needs from a POSIX system and each system does in its own way: linux.cpp, macos.cpp.
+// Parts of posix_file.cpp that differ between systems; defined in linux.cpp and macos.cpp.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
