@@ -15,16 +15,24 @@
 #     packages    tests/surfaces/package: the Debian packages for arm64 (also needs dpkg-dev)
 # Without an argument, runs bits, suite, and packages. The build is below build/platforms. An emulator measures no speed.
 #
+#     tests/platforms.sh macos-arm64 | macos-x86_64 | musl-x86_64 | musl-aarch64
+#
+# Compiles and links with zig, and runs the programs for musl. tests/harness/platforms/zig.sh lists the requirements.
+#
 # Exit status: 0 success, 1 a stage failed, 77 something is missing.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-if [ "${1-}" != aarch64 ]; then
-    echo "platforms.sh: unknown platform '${1-}', expected aarch64" >&2
-    exit 2
-fi
+case ${1-} in
+    aarch64) ;;
+    macos-arm64 | macos-x86_64 | musl-x86_64 | musl-aarch64) exec tests/harness/platforms/zig.sh "$@" ;;
+    *)
+        echo "platforms.sh: unknown platform '${1-}', see the header of this file" >&2
+        exit 2
+        ;;
+esac
 stage=${2-all}
 export XF_QEMU=${XF_QEMU:-qemu-aarch64-static}
 build=build/platforms/aarch64

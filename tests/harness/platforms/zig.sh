@@ -40,6 +40,8 @@ for tool in cc c++ ar ranlib; do
     chmod +x "$build/tools/$tool"
 done
 
+uintptr=-D_UINTPTR_T_DEFINED # else cmocka.h defines this type
+
 # package NAME FILE OPTION...: compiles a library of one file, and describes it to pkg-config.
 package() {
     local name=$1 file=$2
@@ -49,8 +51,8 @@ package() {
     describe "$name" "$name" "-L$build/prefix/lib -l$name"
 }
 describe() {
-    printf 'Name: %s\nDescription: %s\nVersion: 0\nLibs: %s\nCflags: -I%s\n' "$2" "$2" "$3" "$build/prefix/include" \
-        >"$build/prefix/lib/$1.pc"
+    local form='Name: %s\nDescription: %s\nVersion: 0\nLibs: %s\nCflags: -I%s %s\n'
+    printf "$form" "$2" "$2" "$3" "$build/prefix/include" $uintptr >"$build/prefix/lib/$1.pc"
 }
 cp "$utf8proc/utf8proc.h" "$cmocka"/include/cmocka*.h "$build/prefix/include/"
 ln -sfn /usr/include/rapidjson "$build/prefix/include/rapidjson"
@@ -59,7 +61,7 @@ if [ ! -e "$build/prefix/lib/libcmocka.a" ]; then
     package utf8proc "$utf8proc/utf8proc.c" -DUTF8PROC_STATIC
     mv "$build/prefix/lib/utf8proc.pc" "$build/prefix/lib/libutf8proc.pc"
     package cmocka "$cmocka/src/cmocka.c" -I"$cmocka/include" -I"$build/prefix" -DHAVE_SIGNAL_H -DHAVE_STRINGS_H \
-        -DHAVE_MALLOC_H=0 -DHAVE_INTTYPES_H -DHAVE_UNISTD_H -DHAVE_SYS_TYPES_H -DHAVE_SETJMP_H
+        -DHAVE_INTTYPES_H -DHAVE_UNISTD_H -DHAVE_SYS_TYPES_H -DHAVE_SETJMP_H $uintptr
 fi
 
 export PKG_CONFIG_LIBDIR=$build/prefix/lib
@@ -68,8 +70,26 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_SYSTEM_NAME=$system -DCMAKE_SYSTEM_PROCE
     -DCMAKE_C_COMPILER="$build/tools/cc" -DCMAKE_CXX_COMPILER="$build/tools/c++" \
     -DCMAKE_AR="$build/tools/ar" -DCMAKE_RANLIB="$build/tools/ranlib" -DCMAKE_CXX_FLAGS="${XF_CXX_FLAGS-}" \
     -DCMAKE_INSTALL_NAME_TOOL=/bin/true -DXF_UNITY=ON -DXF_CUDA=OFF -DXF_CUDA_HOST=OFF -DXF_MPI=OFF -DXF_NCCL=OFF \
-    >"$build.log" 2>&1 && cmake --build "$build" ${XF_JOBS:+-j$XF_JOBS} --target "${targets[@]}" >>"$build.log" 2>&1 || {
+    >"$build.log" 2>&1 &&
+    cmake --build "$build" ${XF_JOBS:+-j$XF_JOBS} --target "${targets[@]}" >>"$build.log" 2>&1 || {
     grep -E -A 5 '(error|FAILED):' "$build.log" || tail -n 40 "$build.log"
     echo "platforms.sh: the build failed; its complete output is in $build.log" >&2
     exit 1
 }
+
+if [ -z "$loader" ]; then
+    echo "platforms.sh: $target, linked: $(cd "$build" && ls lib/libxformer* bin/* | tr '\n' ' ')"
+    exit 0
+fi
+[ -e "$loader" ] || skip "the Debian package musl of this architecture is missing"
+[ ${#emulator[@]} -eq 0 ] || command -v "${emulator[0]}" >/dev/null || skip "qemu-user-static is missing"
+on() { XF_BACKEND_PATH=$build/lib "${emulator[@]}" "$build/bin/$1" "${@:2}"; }
+failed=()
+translation=$(echo "The file could not be found." | on translate translate)
+[ "$translation" = "Die Datei konnte nicht gefunden werden." ] || failed+=(translate)
+on bits examples/translate/en-de.xf examples/translate/data/small.test.tsv tests/golden/bits.txt || failed+=(bits)
+on backend_ops 'openblas/*' || failed+=(backend_ops)
+on unit_core || failed+=(unit_core)
+on unit_core_atomic_file || failed+=(unit_core_atomic_file)
+echo "platforms.sh: $target, ${#failed[@]} failed: ${failed[*]:-none}"
+[ ${#failed[@]} -eq 0 ]
