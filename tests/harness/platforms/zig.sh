@@ -36,7 +36,19 @@ for tool in cc c++ ar ranlib; do
     case $tool in c*) options="-target $triple" ;; esac
     # Without -dynamic, programs for musl are static and cannot load plugins.
     case $tool-$system in c*-Linux) options="$options -dynamic" ;; esac
-    printf '#!/bin/sh\nexec %s %s %s "$@"\n' "${zig[*]}" $tool "$options" >"$build/tools/$tool"
+    # zig selects processors, not architectures, and links no bundles; dlopen() also opens a dynamic library.
+    cat >"$build/tools/$tool" <<END
+#!/bin/sh
+for option; do
+    shift
+    case \$option in
+        -march=armv8.2-a*) option=-mcpu=generic\${option#-march=armv8.2-a} ;;
+        -bundle) option=-dynamiclib ;;
+    esac
+    set -- "\$@" "\$option"
+done
+exec ${zig[*]} $tool $options "\$@"
+END
     chmod +x "$build/tools/$tool"
 done
 

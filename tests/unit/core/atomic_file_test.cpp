@@ -198,7 +198,7 @@ XF_TEST(interrupted_flushes_are_repeated_and_preallocation_is_optional) {
 XF_TEST(a_write_of_no_bytes_is_an_error) {
     const TempFolder folder;
     IoOps io = system_io();
-    io.pwrite = [](int, const void *, size_t, off_t) { return ssize_t{0}; };
+    io.pwrite = [](int, const void *, size_t, int64_t) -> int64_t { return 0; };
     CHECK_FAILS(save(folder / "m", "x", io), XF_ERROR_IO);
     CHECK_EQ(xf_test::count_temps(folder), 0);
 }

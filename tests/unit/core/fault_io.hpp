@@ -46,17 +46,15 @@ struct FaultIo {
                         xf::FileStatus *status) { return fails() ? -1 : xf::system_io().lstat(folder, path, status); },
             .realpath = [](const char *path,
                            std::string *resolved) { return fails() ? -1 : xf::system_io().realpath(path, resolved); },
-            .pread =
-                [](int fd, void *dst, size_t bytes, off_t offset) {
-                    if (hit() && error_number != kShortCount) return ssize_t{-1};
-                    return xf::system_io().pread(fd, dst, shortened(bytes), offset);
-                },
-            .pwrite =
-                [](int fd, const void *src, size_t bytes, off_t offset) {
-                    if (hit() && error_number != kShortCount) return ssize_t{-1};
-                    return xf::system_io().pwrite(fd, src, shortened(bytes), offset);
-                },
-            .allocate = [](int fd, off_t bytes) { return fails() ? -1 : xf::system_io().allocate(fd, bytes); },
+            .pread = [](int fd, void *dst, size_t bytes, int64_t offset) -> int64_t {
+                if (hit() && error_number != kShortCount) return -1;
+                return xf::system_io().pread(fd, dst, shortened(bytes), offset);
+            },
+            .pwrite = [](int fd, const void *src, size_t bytes, int64_t offset) -> int64_t {
+                if (hit() && error_number != kShortCount) return -1;
+                return xf::system_io().pwrite(fd, src, shortened(bytes), offset);
+            },
+            .allocate = [](int fd, int64_t bytes) { return fails() ? -1 : xf::system_io().allocate(fd, bytes); },
             .fsync = [](int fd) { return fails() ? -1 : xf::system_io().fsync(fd); },
             .link = [](int folder, const char *from,
                        const char *to) { return fails() ? -1 : xf::system_io().link(folder, from, to); },
