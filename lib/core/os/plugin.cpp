@@ -35,16 +35,29 @@ static bool has(const char *name) {
 CpuFeatures cpu_features() {
     CpuFeatures found{};
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    // Tested by their bits because clang 14 has no names for them.
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    const bool f16c = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
-    found.sha = __builtin_cpu_supports("sse4.1") && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & 1u << 29);
-    found.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c;
-    found.avx512 = found.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-    found.avx512_vnni = found.avx512 && __builtin_cpu_supports("avx512vnni");
-    found.avx512_bf16 = found.avx512 && __builtin_cpu_supports("avx512bf16");
+    // Not __builtin_cpu_supports(), which reports nothing with the runtime library of zig.
+    struct {
+        unsigned a = 0, b = 0, c = 0, d = 0;
+    } basic, more, last;
+    __get_cpuid(1, &basic.a, &basic.b, &basic.c, &basic.d);
+    __get_cpuid_count(7, 0, &more.a, &more.b, &more.c, &more.d);
+    if (more.a > 0) __get_cpuid_count(7, 1, &last.a, &last.b, &last.c, &last.d);
+    const auto has = [](unsigned bits, int bit) { return (bits >> bit & 1) != 0; };
+    // The registers that the system saves: 256 bits are 1 and 2, 512 bits are also 5 to 7. macOS adds the latter when a
+    // thread first uses them.
+    unsigned saved = 0, high = 0;
+    if (has(basic.c, 27)) __asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
+#if defined(__APPLE__)
+    const unsigned wide = 0x06;
+#else
+    const unsigned wide = 0xe6;
+#endif
+    found.sha = has(basic.c, 9) && has(basic.c, 19) && has(more.b, 29);  // also SSSE3 and SSE4.1
+    found.avx2 = (saved & 0x06) == 0x06 && has(basic.c, 12) && has(basic.c, 29) && has(more.b, 5);
+    found.avx512 = found.avx2 && (saved & wide) == wide && has(more.b, 16) && has(more.b, 17) && has(more.b, 30) &&
+                   has(more.b, 31);
+    found.avx512_vnni = found.avx512 && has(more.c, 11);
+    found.avx512_bf16 = found.avx512 && has(last.a, 5);
 #elif defined(__aarch64__) && defined(__APPLE__)
     found.sdot = has("hw.optional.arm.FEAT_DotProd");
     found.smmla = found.sdot && has("hw.optional.arm.FEAT_I8MM");
