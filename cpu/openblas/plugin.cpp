@@ -85,6 +85,10 @@ bool write_texts() {
     return true;
 }
 
+// Written while the plugin is being loaded, before any thread reads them. A static variable of a function would need
+// the C++ library. OpenBLAS is ready, because its constructor has a higher priority.
+[[maybe_unused]] const bool texts_written = write_texts();
+
 // An instruction set that context.isa can name.
 struct Isa {
     const char *name;
@@ -251,11 +255,7 @@ const xf_backend_v1 kBackend = {
 }  // namespace
 }  // namespace xf::openblas
 
-extern "C" const xf_backend_v1 *xf_openblas_backend(void) {
-    using namespace xf::openblas;
-    [[maybe_unused]] static const bool written = write_texts();  // once: another thread may already be reading them
-    return &kBackend;
-}
+extern "C" const xf_backend_v1 *xf_openblas_backend(void) { return &xf::openblas::kBackend; }
 
 #if !defined(XF_BUILTIN_OPENBLAS)
 extern "C" __attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin_init(uint32_t host_abi,
