@@ -4,6 +4,7 @@
 # zig (PyPI: ziglang; `zig` in PATH or a module of python3) has the C library and the C++ library of each target. The
 # other dependencies are built here from the sources of Debian in XF_SOURCES (default: build/platforms/sources):
 #     mkdir -p build/platforms/sources && cd build/platforms/sources && apt-get source utf8proc cmocka
+# (apt-get needs the type deb-src in its list of sources.) The headers of RapidJSON are those of rapidjson-dev.
 # Programs for musl need its loader: the Debian packages musl and, with qemu-user-static, musl:arm64.
 #
 # SPDX-License-Identifier: Apache-2.0

@@ -54,8 +54,8 @@ for folder in lib/*/; do
     esac
 done
 # System headers and system calls are in lib/core/os only. A header in <> that ends with .h or has a folder is a system
-# header, unless it is listed here. Vector headers are listed with the files that use them. cuda/ is not checked, because
-# that plugin exists only for Linux.
+# header, unless it is listed here. Vector headers are listed with the files that use them. cuda/ is not checked: that
+# plugin exists only for Linux.
 files='find include lib cpu -name "*.h" -o -name "*.hpp" -o -name "*.cpp" -o -name "*.inl"'
 all=$(eval "$files" | xargs grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*<([^>]*\.h|[^>]*/[^>]*)>')
 foreign=$(echo "$all" | grep -vE \
