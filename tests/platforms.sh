@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds for another platform and runs there, in an emulator, what shows that results have the bits of x86-64.
 #
-#     tests/platforms.sh aarch64 [--build | few | bits | ops [PATTERN] | suite [REGEX] | packages]
+#     tests/platforms.sh aarch64 [--build | few | bits | ops [PATTERN] | suite [REGEX] | packages | bindings]
 #
 # aarch64: ARM64 Linux. Needs these packages of Debian 12, after `dpkg --add-architecture arm64 && apt-get update`:
 #     g++-aarch64-linux-gnu qemu-user-static libstdc++6:arm64 libutf8proc-dev:arm64
@@ -13,7 +13,9 @@
 #     ops     tests/unit/backend with each instruction set
 #     suite   the programs of the quick suite, or those whose names match REGEX: hours; see docs/benchmarks/platforms.md
 #     packages    tests/surfaces/package: the Debian packages for arm64 (also needs dpkg-dev)
-# Without an argument, runs bits, suite, and packages. The build is below build/platforms. An emulator measures no speed.
+#     bindings    tests/harness/platforms/bindings.sh: Python, Rust, Go, and Java (downloads Debian packages)
+# Without an argument, runs bits, suite, packages, and bindings. The build is below build/platforms. An emulator
+# measures no speed.
 #
 #     tests/platforms.sh macos-arm64 | macos-x86_64 | musl-x86_64 | musl-aarch64
 #
@@ -67,7 +69,7 @@ targets() {
         few) echo bits unit_core ;;
         bits | --build) echo bits ;;
         ops) echo backend_ops ;;
-        packages) echo translate ;;
+        packages | bindings) echo translate ;;
         *) echo host_plugin && suite --targets ;;
     esac
 }
@@ -103,6 +105,9 @@ if [ "$stage" = all ] || [ "$stage" = packages ]; then
     # PKG_CONFIG_LIBDIR: the libraries that libxformer needs, see tests/harness/platforms/aarch64.cmake.
     PKG_CONFIG_LIBDIR=$libraries/pkgconfig ctest --test-dir $build -R '^package$' --no-tests=error --output-on-failure ||
         failed+=(packages)
+fi
+if [ "$stage" = all ] || [ "$stage" = bindings ]; then
+    tests/harness/platforms/bindings.sh $build || failed+=(bindings)
 fi
 echo "platforms.sh: aarch64, ${#failed[@]} failed: ${failed[*]:-none}"
 [ ${#failed[@]} -eq 0 ]
