@@ -193,7 +193,8 @@ private:
             if (fate == 1) put(&bytes, *write, 0, size);
             if (fate == 3 && bytes.size() < write->offset + size) bytes.resize(write->offset + size, '\0');
             for (size_t from = 0; fate == 2 && from < size;) {
-                const size_t to = std::min(size, ((write->offset + from) / sector + 1) * sector - write->offset);
+                const size_t to =
+                    std::min<size_t>(size, ((write->offset + from) / sector + 1) * sector - write->offset);
                 if ((*chance)() % 2 == 0) put(&bytes, *write, from, to);
                 from = to;
             }

@@ -125,7 +125,7 @@ XF_TEST(refused_allocations_do_not_count) {
     std::atomic<bool> stop{false};
     std::thread greedy([&] {
         while (!stop)
-            if (void *p = heap.alloc(int64_t{1} << 40); p != nullptr) heap.free(p, int64_t{1} << 40);
+            if (void *p = heap.alloc(size_t{1} << 30); p != nullptr) heap.free(p, size_t{1} << 30);
     });
     int refused = 0;
     for (int i = 0; i < 200000; ++i) {

@@ -154,7 +154,7 @@ inline std::vector<char> file_of(const xf::Model &model, xf::Stream &stream, con
     std::vector<char> bytes;
     const auto write = [](void *user, uint64_t offset, const void *src, size_t count) {
         auto *const to = static_cast<std::vector<char> *>(user);
-        to->resize(std::max(to->size(), offset + count));
+        to->resize(std::max<size_t>(to->size(), offset + count));
         std::memcpy(to->data() + offset, src, count);
         return 0;
     };
