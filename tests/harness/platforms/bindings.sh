@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # The bindings for ARM64: builds each one with the library of a cross build, and runs it in an emulator.
 #
-#     tests/harness/platforms/bindings.sh BUILD [BINDING]    BUILD: that of tests/platforms.sh; writes below BUILD/bindings/arm64
+#     tests/harness/platforms/bindings.sh BUILD [BINDING]    BUILD: that of tests/platforms.sh
+#
+# Writes below BUILD/bindings/arm64.
 #
 # python    the wheel: its tag and files; the contracts with Debian's arm64 Python, which is downloaded with apt-get
 # rust      translates with an example; requires the target's standard library (libstd-rust-dev:arm64, or rustup)
-# go        translates with an example, and compiles the tests
+# go        translates with an example, and tests the contracts
 # java      compiles the native library, which contains assertions of the layout of each struct, and translates with
 #           Debian's arm64 JRE, which is downloaded with apt-get
 # A binding is skipped if its tools are missing.
@@ -43,7 +45,7 @@ translates() {
 
 is_arm64() { readelf -h "$1" | grep -q 'Machine: *AArch64$' || fail "$1 is not an ARM64 file"; }
 
-# download FOLDER PACKAGE...: unpacks arm64 packages into FOLDER. They cannot be installed next to those of this system.
+# download FOLDER PACKAGE...: unpacks arm64 packages, which cannot be installed next to those of this system.
 download() {
     mkdir -p "$1/debs"
     (cd "$1/debs" && shift && apt-get download -q "${@/%/:arm64}") >log 2>&1 || return 1
@@ -65,7 +67,7 @@ test_python() {
         sort -V | tail -n 1)
     [ "$promised" -ge "${required#GLIBC_2.}" ] || fail "$wheel requires $required"
 
-    if ! download interpreter libpython3.11-minimal python3.11-minimal libpython3.11-stdlib libexpat1 zlib1g libffi8; then
+    if ! download interpreter {libpython3.11,python3.11}-minimal libpython3.11-stdlib libexpat1 zlib1g libffi8; then
         echo "python: the wheel was built and checked; not run, because apt-get cannot download Python for arm64"
         return
     fi
@@ -98,6 +100,7 @@ test_go() {
     is_arm64 go/tests
     echo "$english" >go/input
     translates go emulate "$XFORMER_LIBDIR" go/translate "$model" <go/input
+    (cd "$root/bindings/go" && emulate "$XFORMER_LIBDIR" "$work/go/tests" -test.run Contracts)
 }
 
 test_java() {
@@ -116,8 +119,9 @@ class Arm64 {
 }
 END
     javac -cp java/xformer.jar Arm64.java
-    translates java emulate "$XFORMER_LIBDIR:$PWD/jre/lib/$target" jre/usr/lib/jvm/java-17-openjdk-arm64/bin/java -Xint \
-        -XX:+UseSerialGC -XX:-UsePerfData -cp java/xformer.jar:. -Dxformer.library.path="$PWD/java" Arm64 "$model" "$english"
+    translates java emulate "$XFORMER_LIBDIR:$PWD/jre/lib/$target" jre/usr/lib/jvm/java-17-openjdk-arm64/bin/java \
+        -Xint -XX:+UseSerialGC -XX:-UsePerfData -cp java/xformer.jar:. -Dxformer.library.path="$PWD/java" \
+        Arm64 "$model" "$english"
 }
 
 for binding in ${2:-python rust go java}; do
