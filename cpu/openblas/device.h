@@ -50,7 +50,7 @@ struct Dropout {
 Dropout make_dropout(const xf_dropout &args);
 
 // Grows block to at least `bytes`; its content is lost when it grows. Returns XF_OK or XF_ERROR_NO_MEMORY.
-int32_t reserve(xf_stream *stream, Block *block, size_t bytes, xf_error *err);
+int32_t reserve(xf_stream *stream, Block *block, uint64_t bytes, xf_error *err);
 int32_t fail(xf_error *err, int32_t status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 }  // namespace xf::openblas

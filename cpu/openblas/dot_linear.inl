@@ -66,7 +66,7 @@ XF_INLINE const float *source_rows(const xf_stream *stream, const Bf16 *src, int
 // bias are widened into the stream's shared memory after the first `front` bytes.
 static int32_t widen_source(xf_stream *stream, int64_t front, xf_linear_fwd *a, xf_error *err) {
     const int64_t src_at = padded(front), bias_at = src_at + padded(a->M * a->K * 4), all = bias_at + padded(a->N * 4);
-    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(all), err)) return rc;
     float *src = shared(stream) + src_at / 4, *bias = shared(stream) + bias_at / 4;
     widen_rows(stream, num<Bf16>(a->src), a->ld_src, a->K, a->M, src);
     if (a->bias) read_row(num<Bf16>(a->bias), a->N, bias);
@@ -91,7 +91,7 @@ static int32_t dot_linear(xf_stream *stream, const xf_linear_fwd &args, xf_error
     if constexpr (sizeof(T) == 2) {
         if (const int32_t rc = widen_source(stream, front, &a, err)) return rc;
     } else {
-        if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(front), err)) return rc;
+        if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(front), err)) return rc;
     }
     const int64_t work = int8 ? max64(1, a.K) * max64(1, height / 8) : max64(1, height * a.K);
     const int64_t unit = int8 ? kGroup : 16, want = max64(a.N / 96, ceil_div(int64_t{1} << (int8 ? 16 : 19), work));

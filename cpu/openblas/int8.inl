@@ -10,10 +10,12 @@
 //                   row, is subtracted from the result. (Negating q by vpsignb would use one of the two units that
 //                   multiply.)
 //     NEON:         int8_neon.inl.
+//     SIMD128:      int8_wasm.inl.
 //     otherwise:    plain loops.
 //
 // SPDX-License-Identifier: Apache-2.0
 
+#if !defined(__wasm_simd128__)
 template <int R, int P>
 static void int8_plain(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums) {
     for (int r = 0; r < R; ++r)
@@ -26,6 +28,7 @@ static void int8_plain(const int8_t *rows, int64_t ld, const int8_t *weights, in
                                         p[3] * weights[4 * c + 3];
         }
 }
+#endif
 
 #if defined(XF_ISA_AVX2) || defined(XF_ISA_AVX512)
 XF_INLINE __m256i broadcast4(const int8_t *p) {
@@ -118,6 +121,9 @@ constexpr int kInt8Rows = 6;
 #include "int8_neon.inl"
 constexpr int kInt8Rows = kArmInt8Rows;
 #else
+#if defined(__wasm_simd128__)
+#include "int8_wasm.inl"
+#endif
 constexpr int kInt8Rows = 4;
 #endif
 using Int8Kernels = Int8Table<kInt8Rows>;
@@ -134,6 +140,8 @@ constexpr Int8Kernels kInt8Vnni = {{{},
 #define XF_INT8_OTHER int8_avx2
 #elif defined(XF_ISA_NEON)
 #define XF_INT8_OTHER int8_neon
+#elif defined(__wasm_simd128__)
+#define XF_INT8_OTHER int8_simd128
 #else
 #define XF_INT8_OTHER int8_plain
 #endif
@@ -216,7 +224,7 @@ static int32_t unpack_int8(xf_stream *stream, const xf_unpack_int8 *a, xf_error 
 static int32_t pack_int8(xf_stream *stream, const xf_pack_int8 *a, xf_error *err) {
     const int64_t depth = round_up(a->K, 4);
     if (a->N <= 0 || a->K <= 0) return XF_OK;
-    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(kGroup * a->K), err)) return rc;
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(kGroup * a->K), err)) return rc;
     int8_t *rows = static_cast<int8_t *>(stream->shared.ptr);
     const uint32_t sign_bits = stream->device->vnni ? 0x80808080u : 0;  // flipped for vpdpbusd: q + 128 is unsigned
     for (int64_t n0 = (a->N - 1) / kGroup * kGroup; n0 >= 0; n0 -= kGroup) {

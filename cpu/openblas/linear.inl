@@ -6,7 +6,7 @@
 template <class T, class C>
 static int32_t reserve_gemm(xf_stream *stream, const Product<T, C> &g, int64_t front, GemmPlan *plan, xf_error *err) {
     *plan = gemm_plan<T, C>(stream, g.M, g.N, g.K);
-    const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(front + plan->shared), err);
+    const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(front + plan->shared), err);
     return rc ? rc : reserve_local(stream, plan->local, err);
 }
 

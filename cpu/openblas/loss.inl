@@ -54,7 +54,7 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
     const int64_t rows_at = targets_at + padded(step * 4);
     const int64_t prepared_at = rows_at + padded(sizeof(T) == 2 ? step * a.D * 4 : 0);
     const int64_t all = prepared_at + prepared_bytes(stream, type, step, a.D);
-    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(all), err)) return rc;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     PanelSums *sums = static_cast<PanelSums *>(stream->shared.ptr);
     float *targets = shared(stream) + targets_at / 4;
@@ -204,7 +204,7 @@ static int32_t loss(xf_stream *stream, const xf_loss *args, xf_error *err) {
     const LossPlan last = a.M % chunk > 0 ? loss_plan<T>(stream, a, a.M % chunk) : first;
     const int64_t packed = max64(first.shared, last.shared);
     if (const int32_t rc = reserve_local(stream, max64(first.local, last.local), err)) return rc;
-    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(packed_at + packed), err)) return rc;
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(packed_at + packed), err)) return rc;
     float *z = shared(stream), *stats = z + stats_at / 4, *lse = z + lse_at / 4, *panels = z + packed_at / 4;
     for (int64_t m0 = 0; m0 < a.M; m0 += chunk) {
         const int64_t real = min64(chunk, a.M - m0), rows = round_up(real, kW);

@@ -44,7 +44,7 @@ static int32_t sum_squares(xf_stream *stream, const xf_sum_squares *args, xf_err
     *a.dst = 0.0;
     if (a.n <= 0) return XF_OK;
     const int64_t tiles = ceil_div(a.n, kAdamTile);
-    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(tiles) * 8, err)) return rc;
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(tiles) * 8, err)) return rc;
     double *partial = static_cast<double *>(stream->shared.ptr);
     parallel(stream, tiles, [&](int64_t task, int32_t) {
         const float *src = a.src + task * kAdamTile;

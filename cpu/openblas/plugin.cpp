@@ -30,16 +30,17 @@ int32_t fail(xf_error *err, int32_t status, const char *fmt, ...) {
     return status;
 }
 
-int32_t reserve(xf_stream *stream, Block *block, size_t bytes, xf_error *err) {
+int32_t reserve(xf_stream *stream, Block *block, uint64_t bytes, xf_error *err) {
     if (bytes <= block->bytes) return XF_OK;
     const xf_host_v1 *host = stream->device->host;
     if (block->ptr) host->free(host->user, block->ptr, block->bytes);
     block->ptr = nullptr;
     block->bytes = 0;
-    const size_t rounded = (bytes + 4095) & ~size_t{4095};
+    const size_t rounded = static_cast<size_t>((bytes + 4095) & ~uint64_t{4095});
     block->ptr = rounded < bytes ? nullptr : host->alloc(host->user, rounded);
     if (!block->ptr)
-        return fail(err, XF_ERROR_NO_MEMORY, "out of memory: a stream needs %zu bytes of scratch space", bytes);
+        return fail(err, XF_ERROR_NO_MEMORY, "out of memory: a stream needs %llu bytes of scratch space",
+                    static_cast<unsigned long long>(bytes));
     block->bytes = rounded;
     return XF_OK;
 }

@@ -315,7 +315,7 @@ void parallel(const xf_stream *stream, int64_t tasks, const Body &body) {
 // Scratch memory of one worker within stream->local, `bytes` each. Call reserve_local() before the parallel region.
 XF_INLINE int64_t padded(int64_t bytes) { return round_up(bytes, 128); }
 XF_INLINE int32_t reserve_local(xf_stream *stream, int64_t bytes, xf_error *err) {
-    return reserve(stream, &stream->local, static_cast<size_t>(padded(bytes) * stream->workers), err);
+    return reserve(stream, &stream->local, static_cast<uint64_t>(padded(bytes) * stream->workers), err);
 }
 XF_INLINE float *local(const xf_stream *stream, int64_t bytes, int32_t worker) {
     return reinterpret_cast<float *>(static_cast<char *>(stream->local.ptr) + padded(bytes) * worker);

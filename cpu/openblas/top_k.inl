@@ -196,7 +196,7 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     const uint32_t type = sizeof(T) == 2 ? uint32_t{XF_WEIGHTS_BF16} : a.weights_type;
     const int64_t prepared_at = rows_at + padded(sizeof(T) == 2 ? step * a.D * 4 : 0);
     const int64_t all = prepared_at + prepared_bytes(stream, type, step, a.D);
-    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(all), err)) return rc;
     const int64_t extra = wide_bytes(type, step), joined = kPanel * 4 + most * kCandidate;
     const int64_t bytes = max64(step * kPanel * 4 + extra, joined);
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;

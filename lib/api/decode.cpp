@@ -7,6 +7,7 @@
 
 #include "api/decode_handles.h"
 #include "api/model_handle.h"
+#include "core/checked.h"
 #include "decode/translator.h"
 #include "xformer/experimental.h"
 
@@ -249,7 +250,7 @@ xf_status xf_attention_weights(xf_decoder *decoder, const xf_batch *pair, int32_
         const xf_batch own = get_batch(pair);
         check_buffer(weights, capacity, "weights");
         check_pointer(count, "count");
-        const size_t needed = decoder->decoder->attention_shape(own, kind, layer).count();
+        const auto needed = checked_cast<size_t>(decoder->decoder->attention_shape(own, kind, layer).count());
         if (needed > capacity) {
             *count = needed;
             fail(XF_ERROR_BUFFER_TOO_SMALL, "there are %zu weights, the capacity is %zu", needed, capacity);

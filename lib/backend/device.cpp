@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/device.h"
 
+#include <cinttypes>
 #include <cstring>
 
 namespace xf {
@@ -35,11 +36,12 @@ Device::~Device() {
 
 bool Device::host_memory() const { return std::strcmp(ops_.kind, "cpu") == 0; }
 
-Buffer::Buffer(Device &device, size_t bytes) : device_(&device), bytes_(bytes) {
-    device.call(device.ops().mem_alloc, device.handle(), bytes, &data_);
+Buffer::Buffer(Device &device, uint64_t bytes) : device_(&device), bytes_(bytes) {
+    XF_CHECK(std::in_range<size_t>(bytes), XF_ERROR_NO_MEMORY, "no memory for %" PRIu64 " bytes", bytes);
+    device.call(device.ops().mem_alloc, device.handle(), bytes_, &data_);
 }
 
-void Buffer::reserve(Device &device, size_t bytes) {
+void Buffer::reserve(Device &device, uint64_t bytes) {
     if (bytes <= bytes_) return;
     reset();  // first, so that both never exist at the same time
     *this = Buffer(device, bytes);

@@ -56,7 +56,7 @@ private:
 class Buffer {
 public:
     Buffer() = default;
-    Buffer(Device &device, size_t bytes);
+    Buffer(Device &device, uint64_t bytes);  // 64 bits, as in heap.h
     ~Buffer() { reset(); }
     Buffer(Buffer &&other) noexcept { swap(other); }
     Buffer &operator=(Buffer &&other) noexcept {
@@ -73,7 +73,7 @@ public:
     float *floats() const { return as<float>(); }
 
     // Provides at least `bytes`. The content is lost if the buffer grows.
-    void reserve(Device &device, size_t bytes);
+    void reserve(Device &device, uint64_t bytes);
     void reset();
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/heap.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <utility>
 
@@ -11,7 +12,7 @@ namespace xf {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kMost = PTRDIFF_MAX / 2;
+constexpr uint64_t kMost = std::min<uint64_t>(INT64_MAX / 2, PTRDIFF_MAX);
 
 void *default_alloc(void *, size_t size, size_t alignment) { return allocate_memory(size, alignment); }
 void default_free(void *, void *ptr, size_t) { free_memory(ptr); }
@@ -40,7 +41,7 @@ void Heap::note(int64_t now) noexcept {
     }
 }
 
-void *Heap::alloc(size_t bytes) noexcept {
+void *Heap::alloc(uint64_t bytes) noexcept {
     if (bytes == 0) bytes = 1;
     if (bytes > kMost) return nullptr;
     const int64_t size = bytes;
@@ -73,10 +74,10 @@ std::string Heap::refusal() const {
                   budget_, held);
 }
 
-void Heap::fail_alloc(size_t bytes, const char *what) const {
+void Heap::fail_alloc(uint64_t bytes, const char *what) const {
     const std::string budget = refusal();
     if (!budget.empty()) fail(XF_ERROR_NO_MEMORY, "%s", budget.c_str());
-    fail(XF_ERROR_NO_MEMORY, "no memory for %zu bytes%s%s", bytes, what != nullptr ? " of " : "",
+    fail(XF_ERROR_NO_MEMORY, "no memory for %" PRIu64 " bytes%s%s", bytes, what != nullptr ? " of " : "",
          what != nullptr ? what : "");
 }
 
@@ -87,7 +88,7 @@ void Heap::free(void *ptr, size_t bytes) noexcept {
     current_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-HeapBlock::HeapBlock(Heap *heap, size_t bytes, const char *what)
+HeapBlock::HeapBlock(Heap *heap, uint64_t bytes, const char *what)
     : heap_(heap), bytes_(bytes), data_(heap->alloc(bytes)) {
     if (data_ == nullptr) heap->fail_alloc(bytes, what);
 }

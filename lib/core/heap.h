@@ -31,8 +31,9 @@ public:
     // budget: in bytes; 0 is unlimited.
     Heap(const Allocator &allocator, int64_t budget);
 
-    // Returns 64-byte aligned memory, or null if there is none or the budget would be exceeded. Any thread.
-    void *alloc(size_t bytes) noexcept;
+    // Returns 64-byte aligned memory, or null if there is none or the budget would be exceeded. Any thread. Sizes have
+    // 64 bits, so that one beyond the memory of a 32-bit system is refused and not truncated.
+    void *alloc(uint64_t bytes) noexcept;
     void free(void *ptr, size_t bytes) noexcept;
 
     // Counts memory of another source, such as a GPU, under the same budget; negative bytes return it. Returns false
@@ -45,7 +46,7 @@ public:
     std::string refusal() const;
 
     // Throws XF_ERROR_NO_MEMORY for a refused alloc(); what: its purpose, or null.
-    [[noreturn]] void fail_alloc(size_t bytes, const char *what) const;
+    [[noreturn]] void fail_alloc(uint64_t bytes, const char *what) const;
 
     int64_t current() const noexcept { return current_.load(std::memory_order_relaxed); }
     int64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
@@ -67,7 +68,7 @@ private:
 class HeapBlock {
 public:
     // Not zeroed. Throws XF_ERROR_NO_MEMORY, with the purpose `what` in the message.
-    HeapBlock(Heap *heap, size_t bytes, const char *what);
+    HeapBlock(Heap *heap, uint64_t bytes, const char *what);
     HeapBlock(const HeapBlock &) = delete;
     HeapBlock &operator=(const HeapBlock &) = delete;
     ~HeapBlock() { heap_->free(data_, bytes_); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/checked.h"
 #include "decode/attention_weights.h"
 
 namespace xf {
@@ -89,8 +90,8 @@ void align_group(InferenceModel *member, std::span<const AlignmentTask> tasks, c
         const int64_t source = packed.src.host_begin[i], target = packed.tgt.host_begin[i];
         const AttentionShape shape{c.H,   c.d_k, packed.tgt.host_length[i], packed.src.host_length[i],
                                    false, 0,     c.attention_scale()};
-        weights.resize(shape.count());
-        sums.assign(shape.queries * shape.keys, 0.0);
+        weights.resize(checked_cast<size_t>(shape.count()));
+        sums.assign(checked_cast<size_t>(shape.queries * shape.keys), 0.0);
         for (const auto &[q, kv] : attention.layers) {
             attention_weights(shape, q.data() + target * c.q_columns(), c.q_columns(),
                               kv.data() + source * c.kv_columns(), c.kv_columns(), weights.data());

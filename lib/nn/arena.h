@@ -43,7 +43,7 @@ public:
     float *floats(int64_t rows, int64_t columns = 1) { return take_of<float>(rows, columns); }
     int32_t *ints(int64_t count) { return take_of<int32_t>(count, 1); }
     double *doubles(int64_t count) { return take_of<double>(count, 1); }
-    size_t bytes() const { return bytes_; }
+    uint64_t bytes() const { return bytes_; }
 
 private:
     template <class T>
@@ -61,7 +61,7 @@ private:
     }
     uint32_t dtype_;
     char *base_;
-    size_t bytes_ = 0;
+    uint64_t bytes_ = 0;
 };
 
 }  // namespace xf

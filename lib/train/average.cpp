@@ -44,7 +44,7 @@ std::shared_ptr<Model> average_files(const std::shared_ptr<Context> &context, si
             model = file.make_model(context);
             first = file.path();
             *tokenizer = file.contents().tokenizer;
-            const size_t numbers = model->table().total;
+            const uint64_t numbers = model->table().total;
             block = std::make_unique<HeapBlock>(&context->heap(), numbers * sizeof(double), "sums of parameters");
             all_sums = static_cast<double *>(block->data());
             std::fill_n(all_sums, numbers, 0.0);

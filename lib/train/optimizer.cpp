@@ -10,7 +10,7 @@ namespace xf {
 Optimizer::Optimizer(const TrainPart &part, BlockExchange *exchange) : TrainPart(part), exchange_(exchange) {
     const int64_t total = model_.table().total;
     const int64_t count = exchange != nullptr ? exchange->slices().slice(exchange->rank()).count() : total;
-    const size_t bytes = count * sizeof(float);
+    const uint64_t bytes = count * sizeof(float);
     for (Buffer *moments : {&m_, &v_}) {
         *moments = Buffer(stream_.device(), bytes);
         stream_.zero(moments->data(), bytes);
