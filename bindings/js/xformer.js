@@ -1,0 +1,404 @@
+// xformer for JavaScript: translates and trains in a page, a worker, or Node.js. See README.md and xformer.d.ts.
+//
+// Each Translator has its own instance of xformer.wasm, and with it its own memory, which ends with the translator. The
+// engine of the library decodes all texts that wait together, one step at a time; between the steps of about 10 ms the
+// page handles its events.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+const kSliceMs = 10; // of computing between two events of the page
+const kDone = 1; // XF_DONE
+const kNoFunction = 52; // ENOSYS of emscripten and WASI
+
+const encoder = new TextEncoder();
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** A call failed. `status` is the name of an xf_status, such as "XF_ERROR_CORRUPT". */
+export class XformerError extends Error {
+  constructor(message, status) {
+    super(message);
+    this.name = "XformerError";
+    this.status = status;
+  }
+}
+
+const invalid = (message) => new XformerError(message, "XF_ERROR_INVALID_ARGUMENT");
+
+let ownModule; // a promise: xformer.wasm is compiled once
+
+async function compileUrl(url) {
+  if (url.protocol === "file:" && globalThis.process?.versions?.node) {
+    const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
+    return WebAssembly.compile(await readFile(url));
+  }
+  const response = await fetch(url);
+  if (!response.ok) throw new XformerError(`${url} has the status ${response.status}, expected 200`, "XF_ERROR_IO");
+  return WebAssembly.compile(await response.arrayBuffer());
+}
+
+function compile(wasm) {
+  if (wasm instanceof WebAssembly.Module) return wasm;
+  if (wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm)) return WebAssembly.compile(wasm);
+  if (wasm !== undefined) return compileUrl(new URL(wasm, globalThis.location?.href));
+  ownModule ??= compileUrl(new URL("./xformer.wasm", import.meta.url));
+  ownModule.catch(() => (ownModule = undefined)); // the next call tries again
+  return ownModule;
+}
+
+/** An instance of xformer.wasm and its memory. */
+class Wasm {
+  static async create(module) {
+    const wasm = new Wasm();
+    const known = {
+      clock_time_get: (clock, _precision, at) => {
+        const now = clock === 0 ? Date.now() : performance.now();
+        wasm.view.setBigUint64(at, BigInt(Math.round(now * 1e6)), true);
+        return 0;
+      },
+      environ_sizes_get: (count, size) => {
+        wasm.view.setUint32(count, 0, true);
+        wasm.view.setUint32(size, 0, true);
+        return 0;
+      },
+      environ_get: () => 0,
+      getentropy: (at, size) => {
+        crypto.getRandomValues(wasm.bytes(at, size));
+        return 0;
+      },
+      emscripten_notify_memory_growth: () => {},
+      proc_exit: (code) => {
+        throw new XformerError(`xformer.wasm exited with ${code}`, "XF_ERROR_INTERNAL");
+      },
+    };
+    const imports = {};
+    // Functions for files, which do not exist here, report that they are missing.
+    for (const { module: from, name } of WebAssembly.Module.imports(module))
+      (imports[from] ??= {})[name] = known[name] ?? (() => (from === "env" ? -kNoFunction : kNoFunction));
+    const instance = await WebAssembly.instantiate(module, imports);
+    wasm.call = instance.exports;
+    wasm.call._initialize?.();
+    return wasm;
+  }
+
+  get view() {
+    return new DataView(this.call.memory.buffer); // a new buffer whenever the memory has grown
+  }
+  bytes(at, size) {
+    return new Uint8Array(this.call.memory.buffer, at, size);
+  }
+  text(at, size = this.bytes(at).indexOf(0)) {
+    return utf8.decode(this.bytes(at, size));
+  }
+  i32(at) {
+    return this.view.getInt32(at, true);
+  }
+  u32(at) {
+    return this.view.getUint32(at, true);
+  }
+  f64(at) {
+    return this.view.getFloat64(at, true);
+  }
+  array(Type, at, count) {
+    return at === 0 ? [] : Array.from(new Type(this.call.memory.buffer, at, count));
+  }
+
+  /** Calls use(address, size) with a copy of each block in memory, and frees the copies. */
+  with(blocks, use) {
+    const copies = [];
+    try {
+      for (const block of blocks) {
+        const at = this.call.malloc(block.length + 1);
+        if (at === 0) throw new XformerError(`no memory for ${block.length} bytes`, "XF_ERROR_NO_MEMORY");
+        copies.push(at);
+        this.bytes(at, block.length).set(block);
+        this.bytes(at + block.length, 1)[0] = 0;
+      }
+      return use(...copies);
+    } finally {
+      for (const at of copies) this.call.free(at);
+    }
+  }
+
+  error() {
+    const at = this.call.xfjs_error();
+    return new XformerError(this.text(at + 8), this.text(this.call.xfjs_status_name(this.i32(at))));
+  }
+  check(status) {
+    if (status < 0) throw this.error();
+    return status;
+  }
+}
+
+/** Options as glue.c reads them. */
+function optionBytes(options) {
+  let text = "";
+  for (const [key, value] of Object.entries(options)) {
+    if (value === undefined) continue;
+    const setting = String(value);
+    if (key === "" || key.includes("\0") || setting.includes("\0"))
+      throw invalid(`option '${key}' contains a NUL or has no name, expected a key such as 'decode.beam'`);
+    text += `${key}\0${setting}\0`;
+  }
+  return encoder.encode(text + "\0");
+}
+
+function decodeOptions({ beam, nBest, alignment, sourceLanguage, targetLanguage, config }) {
+  return {
+    "decode.beam": beam,
+    "decode.n_best": nBest,
+    "decode.alignment": alignment,
+    "text.source_language": sourceLanguage,
+    "text.target_language": targetLanguage,
+    ...config,
+  };
+}
+
+/** Ends of tokens in bytes of UTF-8, as ends in code units of a string. */
+function stringEnds(bytes, ends) {
+  let from = 0;
+  let units = 0;
+  return ends.map((end) => {
+    units += utf8.decode(bytes.subarray(from, end)).length;
+    from = end;
+    return units;
+  });
+}
+
+const yieldToEvents =
+  typeof setImmediate === "function"
+    ? () => new Promise((resolve) => setImmediate(resolve))
+    : () =>
+        new Promise((resolve) => {
+          const { port1, port2 } = new MessageChannel(); // setTimeout() would wait for 4 ms
+          port1.onmessage = () => {
+            port1.close();
+            resolve();
+          };
+          port2.postMessage(0);
+        });
+
+/** Translates with one model. Created by load(). */
+export class Translator {
+  #wasm;
+  #handle;
+  #requests = new Map(); // by id
+  #running = false;
+  #training = false;
+
+  constructor(wasm, handle) {
+    if (!(wasm instanceof Wasm)) throw invalid("a Translator is created by load()");
+    this.#wasm = wasm;
+    this.#handle = handle;
+  }
+
+  #open() {
+    if (this.#wasm === undefined) throw new XformerError("the translator is closed", "XF_ERROR_STATE");
+    return this.#wasm;
+  }
+
+  async translate(text, options = {}) {
+    const wasm = this.#open();
+    const { signal, onToken, prefix = "", deadline = 0 } = options;
+    if (typeof text !== "string") throw invalid(`the text is of type ${typeof text}, expected a string`);
+    if (!(deadline >= 0 && deadline < 2 ** 53)) throw invalid(`deadline is ${deadline}, expected milliseconds`);
+    signal?.throwIfAborted();
+    const source = encoder.encode(text);
+    const begin = encoder.encode(prefix);
+    const blocks = [source, begin, optionBytes(decodeOptions(options))];
+    const id = wasm.check(
+      wasm.with(blocks, (at, beginAt, config) =>
+        wasm.call.xfjs_submit(this.#handle, at, source.length, beginAt, begin.length, config, Math.ceil(deadline),
+          onToken === undefined ? 0 : 1)));
+    return new Promise((resolve, reject) => {
+      const abort = () => this.#end(id, (request) => request.reject(signal.reason));
+      signal?.addEventListener("abort", abort, { once: true });
+      const release = () => signal?.removeEventListener("abort", abort);
+      this.#requests.set(id, { resolve, reject, release, onToken, source });
+      this.#run();
+    });
+  }
+
+  /** Removes a request that has not ended. */
+  #end(id, settle) {
+    const request = this.#requests.get(id);
+    if (request === undefined) return;
+    this.#requests.delete(id);
+    request.release();
+    if (this.#wasm !== undefined) this.#wasm.call.xfjs_cancel(this.#handle, id);
+    settle(request);
+  }
+
+  async #run() {
+    if (this.#running) return;
+    this.#running = true;
+    await yieldToEvents(); // texts of the same moment begin together
+    try {
+      while (this.#requests.size > 0) {
+        const end = performance.now() + kSliceMs;
+        while (this.#requests.size > 0 && performance.now() < end) {
+          const status = this.#wasm.check(this.#wasm.call.xfjs_step(this.#handle));
+          if (!this.#receive() && status === kDone && this.#requests.size > 0)
+            throw new XformerError("a request ended without an event", "XF_ERROR_INTERNAL");
+        }
+        await yieldToEvents();
+      }
+    } catch (error) {
+      this.#endAll(error);
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  #endAll(error) {
+    for (const id of [...this.#requests.keys()]) this.#end(id, (request) => request.reject(error));
+  }
+
+  /** Handles all events. Returns whether there was one. */
+  #receive() {
+    const wasm = this.#wasm;
+    for (let any = false; ; any = true) {
+      const event = wasm.call.xfjs_next(this.#handle);
+      if (event === 0) return any;
+      const id = Number(wasm.view.getBigUint64(event + 8, true));
+      const request = this.#requests.get(id);
+      if (request === undefined) continue; // aborted
+      if (wasm.i32(event + 36) !== 0) {
+        const error = wasm.error();
+        this.#end(id, () => request.reject(error));
+      } else if (wasm.i32(event + 32) !== 0) {
+        const result = this.#result(request.source);
+        this.#end(id, () => request.resolve(result));
+      } else {
+        try {
+          request.onToken(this.#hypothesis(0));
+        } catch (error) {
+          this.#end(id, () => request.reject(error));
+        }
+        if (this.#wasm === undefined) return true; // onToken called close()
+      }
+    }
+  }
+
+  #hypothesis(index) {
+    const wasm = this.#wasm;
+    const at = wasm.call.xfjs_hypothesis(this.#handle, index);
+    if (at === 0) throw wasm.error();
+    const count = wasm.u32(at + 8);
+    const finished = wasm.i32(at + 48) !== 0;
+    const bytes = wasm.bytes(wasm.u32(at + 12), wasm.u32(at + 16));
+    return {
+      text: utf8.decode(bytes),
+      ids: wasm.array(Int32Array, wasm.u32(at + 4), count),
+      tokenLogProbabilities: wasm.array(Float32Array, wasm.u32(at + 20), count + (finished ? 1 : 0)),
+      logProbability: wasm.f64(at + 32),
+      score: wasm.f64(at + 40),
+      finished,
+      complete: wasm.i32(at + 52) !== 0,
+      alignment: wasm.array(Int32Array, wasm.u32(at + 24), count),
+      textEnds: stringEnds(bytes, wasm.array(Uint32Array, wasm.u32(at + 28), count)),
+    };
+  }
+
+  #result(source) {
+    const wasm = this.#wasm;
+    const sentence = wasm.call.xfjs_sentence();
+    const count = wasm.u32(sentence + 16);
+    const sourceEnds = wasm.array(Uint32Array, wasm.u32(sentence + 20), wasm.u32(sentence + 24));
+    const hypotheses = Array.from({ length: count }, (_, index) => this.#hypothesis(index));
+    return { ...hypotheses[0], hypotheses, sourceEnds: stringEnds(source, sourceEnds) };
+  }
+
+  async train(pairs, options = {}) {
+    const wasm = this.#open();
+    const { steps = 100, learningRate = 1e-4, batchTokens = 1000, onStep, signal, config } = options;
+    if (!Number.isInteger(steps) || steps < 1) throw invalid(`steps is ${steps}, expected an integer from 1`);
+    if (this.#training) throw new XformerError("train() is running, expected one call at a time", "XF_ERROR_BUSY");
+    signal?.throwIfAborted();
+    const texts = [];
+    for (const side of [0, 1])
+      for (const pair of pairs) {
+        if (typeof pair?.[side] !== "string") throw invalid("a pair is not [source, target], expected two strings");
+        texts.push(encoder.encode(pair[side]));
+      }
+    const lengths = new Uint32Array(texts.map((text) => text.length));
+    const all = new Uint8Array(lengths.reduce((sum, length) => sum + length, 0));
+    let offset = 0;
+    for (const text of texts) {
+      all.set(text, offset);
+      offset += text.length;
+    }
+    const settings = {
+      "train.schedule": "constant",
+      "train.warmup_steps": 1,
+      "train.learning_rate": learningRate,
+      "data.batch_tokens": batchTokens,
+      ...config,
+    };
+    const blocks = [all, new Uint8Array(lengths.buffer), optionBytes(settings)];
+    wasm.with(blocks, (at, lengthsAt, settingsAt) =>
+      wasm.check(wasm.call.xfjs_train(this.#handle, at, lengthsAt, texts.length / 2, settingsAt)));
+    this.#training = true;
+    let keep = 0;
+    try {
+      let last;
+      for (let i = 0; i < steps; ++i) {
+        await yieldToEvents();
+        this.#open();
+        signal?.throwIfAborted();
+        const at = wasm.call.xfjs_train_step(this.#handle);
+        if (at === 0) throw wasm.error();
+        last = {
+          step: Number(wasm.view.getBigInt64(at + 8, true)),
+          sentences: Number(wasm.view.getBigInt64(at + 16, true)),
+          loss: wasm.f64(at + 40),
+          nll: wasm.f64(at + 48),
+          learningRate: wasm.f64(at + 56),
+          gradientNorm: wasm.f64(at + 64),
+        };
+        await onStep?.(last);
+      }
+      keep = 1;
+      return last;
+    } finally {
+      this.#training = false;
+      if (this.#wasm !== undefined) {
+        const status = wasm.call.xfjs_train_end(this.#handle, keep);
+        if (keep) wasm.check(status);
+      }
+    }
+  }
+
+  save({ weights } = {}) {
+    const wasm = this.#open();
+    return wasm.with([optionBytes({ "model.weights": weights }), new Uint8Array(4)], (options, size) => {
+      const at = wasm.call.xfjs_save(this.#handle, options, size);
+      if (at === 0) throw wasm.error();
+      const bytes = wasm.bytes(at, wasm.u32(size)).slice();
+      wasm.call.free(at);
+      return bytes;
+    });
+  }
+
+  close() {
+    if (this.#wasm === undefined) return;
+    this.#wasm = undefined; // the memory of the instance is collected
+    this.#endAll(new XformerError("the translator was closed", "XF_ERROR_CANCELLED"));
+  }
+}
+if (Symbol.dispose) Translator.prototype[Symbol.dispose] = Translator.prototype.close;
+
+/** Loads a model file. */
+export async function load(model, options = {}) {
+  const { weights, wasm: from } = options;
+  const buffer = ArrayBuffer.isView(model) ? model.buffer : model;
+  if (!(buffer instanceof ArrayBuffer)) throw invalid("the model is not an ArrayBuffer or a view of one");
+  const bytes = ArrayBuffer.isView(model)
+    ? new Uint8Array(model.buffer, model.byteOffset, model.byteLength)
+    : new Uint8Array(model);
+  const settings = [optionBytes(decodeOptions(options)), optionBytes({ "model.weights": weights })];
+  const wasm = await Wasm.create(await compile(from));
+  const handle = wasm.with([bytes, ...settings], (at, config, weightsAt) =>
+    wasm.call.xfjs_load(at, bytes.length, config, weightsAt));
+  if (handle === 0) throw wasm.error();
+  return new Translator(wasm, handle);
+}
