@@ -25,6 +25,10 @@
 #
 # See tests/harness/platforms/compilers.sh.
 #
+#     tests/platforms.sh wasm [STAGE]...
+#
+# Compiles with emscripten and runs in Node.js: tests/harness/platforms/wasm.sh.
+#
 # Exit status: 0 success, 1 a stage failed, 77 something is missing.
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -35,6 +39,7 @@ case ${1-} in
     aarch64) ;;
     macos-arm64 | macos-x86_64 | musl-x86_64 | musl-aarch64) exec tests/harness/platforms/zig.sh "$@" ;;
     i686 | s390x) exec tests/harness/platforms/compilers.sh "$@" ;;
+    wasm) exec tests/harness/platforms/wasm.sh "${@:2}" ;;
     *)
         echo "platforms.sh: unknown platform '${1-}', see the header of this file" >&2
         exit 2
