@@ -117,7 +117,8 @@ EXPORT xfjs *xfjs_load(const void *bytes, size_t size, const char *options, cons
     source.data = bytes;
     source.size = size;
     t->weights = config_of(weights);
-    const int loaded = config != NULL && t->weights != NULL && xf_config_set(config, "engine.thread", "false", &err) == XF_OK &&
+    const int loaded = config != NULL && t->weights != NULL &&
+                       xf_config_set(config, "engine.thread", "false", &err) == XF_OK &&
                        xf_context_create(config, NULL, &t->context, &err) == XF_OK &&
                        xf_model_load(t->context, &source, t->weights, NULL, &t->model, &err) == XF_OK &&
                        xf_engine_create(t->model, NULL, config, &t->engine, &err) == XF_OK;
@@ -158,8 +159,7 @@ EXPORT const xf_event *xfjs_next(xfjs *t) {
     sentence = (xf_sentence_info)XF_SENTENCE_INFO_INIT;
     const int described =
         t->event.hypotheses != NULL && xf_hypotheses_get_sentence(t->event.hypotheses, 0, &sentence, &err) == XF_OK;
-    if (t->event.status != XF_OK)
-        set_error(t->event.status, described ? sentence.message : "the request failed");
+    if (t->event.status != XF_OK) set_error(t->event.status, described ? sentence.message : "the request failed");
     return &t->event;
 }
 

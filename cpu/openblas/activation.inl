@@ -116,7 +116,8 @@ static int32_t activate_bwd(xf_stream *stream, const xf_activation_bwd &a, xf_er
     const Dropout drops = make_dropout(a.dropout);
     const int64_t width = a.gated ? 2 * a.F : a.F, wide = round_up(width, kW), tiles = ceil_div(a.M, kRowTile);
     if (a.diff_bias)
-        if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(tiles * wide * 4), err)) return rc;
+        if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(tiles * wide * 4), err))
+            return rc;
     const int64_t bytes = round_up(a.F, kW) * 4;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     float *partial = shared(stream);

@@ -168,7 +168,8 @@ static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_e
     if (a.M <= 0) return XF_OK;
     const Dropout drops = make_dropout(a.dropout);
     const int64_t tiles = ceil_div(a.M, kRowTile), wide = round_up(a.D, kW);
-    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(tiles * 2 * wide * 4), err)) return rc;
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(tiles * 2 * wide * 4), err))
+        return rc;
     if (const int32_t rc = reserve_work<T>(stream, a.D, err)) return rc;
     float *partial = shared(stream);
     const float count = static_cast<float>(a.D);

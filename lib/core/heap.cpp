@@ -81,7 +81,7 @@ void Heap::fail_alloc(uint64_t bytes, const char *what) const {
          what != nullptr ? what : "");
 }
 
-void Heap::free(void *ptr, size_t bytes) noexcept {
+void Heap::free(void *ptr, uint64_t bytes) noexcept {
     if (ptr == nullptr) return;
     if (bytes == 0) bytes = 1;
     allocator_.free(allocator_.user, ptr, bytes);

@@ -34,7 +34,7 @@ public:
     // Returns 64-byte aligned memory, or null if there is none or the budget would be exceeded. Any thread. Sizes have
     // 64 bits, so that one beyond the memory of a 32-bit system is refused and not truncated.
     void *alloc(uint64_t bytes) noexcept;
-    void free(void *ptr, size_t bytes) noexcept;
+    void free(void *ptr, uint64_t bytes) noexcept;
 
     // Counts memory of another source, such as a GPU, under the same budget; negative bytes return it. Returns false
     // and counts nothing if the budget would be exceeded.

@@ -10,8 +10,8 @@
  * EXPECTED has two hashes for each test, of all and of few.
  *
  * The instruction set "base" has no fused multiply-add and therefore gives other bits. It is tested only by name, with
- * bits_base.txt, and without OpenBLAS: these are also the bits of WebAssembly. Exit status: 0 success, 1 failure, 77 the
- * CPU lacks the instruction set, or has only base.
+ * bits_base.txt, and without OpenBLAS: these are also the bits of WebAssembly. Exit status: 0 success, 1 failure, 77
+ * the CPU lacks the instruction set, or has only base.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -98,7 +98,8 @@ test("trains, saves, and loads the trained model", async () => {
   const translator = await load(model);
   const pairs = Array.from({ length: 8 }, () => ["The frobnicator is broken.", "Der Frobnikator ist kaputt."]);
   const losses = [];
-  const last = await translator.train(pairs, { steps: 12, learningRate: 5e-4, onStep: (s) => void losses.push(s.loss) });
+  const onStep = (stats) => void losses.push(stats.nll);
+  const last = await translator.train(pairs, { steps: 12, learningRate: 5e-4, onStep });
   assert.equal(last.step, 12);
   assert.equal(losses.length, 12);
   assert.ok(losses.at(-1) < losses[0] / 2, `${losses}`);

@@ -59,9 +59,9 @@ std::string plugin_file_name(const std::string &name) { return "libxformer_" + n
 std::string own_folder() { return {}; }
 
 SignalsBlocked::SignalsBlocked() {}
-SignalsBlocked::~SignalsBlocked() {}
+SignalsBlocked::~SignalsBlocked() { (void)saved_; }
 CancelState::CancelState() noexcept : saved_(0) {}
-CancelState::~CancelState() {}
+CancelState::~CancelState() { (void)saved_; }
 bool thread_ready() noexcept { return true; }
 
 Readable::Readable() : ends_{-1, -1} {}

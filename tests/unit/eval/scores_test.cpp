@@ -4,8 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 
-#include <charconv>
-
+#include "core/numbers.h"
 #include "eval/bleu.h"
 #include "eval/characters.h"
 #include "eval/chrf.h"
@@ -30,7 +29,7 @@ std::string unescape(const std::string &text) {
 
 double to_double(const std::string &text) {
     double value = -1;
-    std::from_chars(text.data(), text.data() + text.size(), value);
+    xf::read_number(text.data(), text.data() + text.size(), &value);
     return value;
 }
 

@@ -65,8 +65,11 @@ XF_TEST(wrong_values_are_rejected) {
           "[\"b\",-2.25,1]", "[\"\",-2.25,1]", "[\"\xC3\",-2.25,1]"}},
         {"[\"<unk>\",0,2]", {"[\"<unk>\",0,1]"}},
     };
-    for (const auto &[from, all] : cases)
-        for (const char *to : all) CHECK_FAILS(Tokenizer::parse(changed(from, to)), XF_ERROR_CORRUPT);
+    for (const auto &[text, all] : cases)
+        for (const char *to : all) {
+            const auto &from = text;  // clang 14 cannot capture a structured binding
+            CHECK_FAILS(Tokenizer::parse(changed(from, to)), XF_ERROR_CORRUPT);
+        }
     CHECK_FAILS(Tokenizer::parse(changed("\"version\":1", "\"version\":2")), XF_ERROR_VERSION);
     CHECK_FAILS(Tokenizer::parse(good("[]")), XF_ERROR_CORRUPT);
     CHECK_FAILS(Tokenizer::parse(good("{}")), XF_ERROR_CORRUPT);

@@ -266,10 +266,10 @@ XF_TEST(options_that_a_resumed_run_may_change) {
     CHECK_EQ(changed->options().text("train.attention_dropout"), "0.1");  // not set, so it is the saved value
     CHECK(params_of(*changed) == params_of(*trainer));
     CHECK_EQ(step(changed.get(), {Task().batch(2)}).learning_rate, 0.125);
-    for (const auto &[key, value] :
+    for (const auto &setting :
          "train.seed=2 train.adam_beta1=0.8 train.adam_beta2=0.9 train.adam_epsilon=1e-8 train.ema=0 "
          "model.d_model=64 model.norm=pre"_set)
-        CHECK_REFUSED((resumed({{key, value}})), XF_ERROR_STATE, key);
+        CHECK_REFUSED((resumed({{setting.first, setting.second}})), XF_ERROR_STATE, setting.first);
     CHECK_FAILS(resumed({{"train.schedule", "cosine"}, {"train.total_steps", "50"}}), XF_ERROR_INVALID_ARGUMENT);
 }
 
