@@ -41,7 +41,8 @@ std::from_chars_result read(const char *begin, const char *end, T *value) {
     return {next, std::errc()};
 }
 
-// Like std::to_chars(): the shorter of the two notations, or without an exponent if they are equally long.
+// Like std::to_chars(): the shorter of the two notations, or without an exponent if they are equally long. Some powers
+// of two get one digit more than necessary, because only the nearest number of each length is tried.
 template <class T>
 char *write(char *begin, T value) noexcept {
     char scientific[40], fixed[400];

@@ -21,6 +21,8 @@ test("translates the sentences of the guides", async () => {
   const translator = await load(model);
   const results = await Promise.all(Object.keys(kSentences).map((text) => translator.translate(text)));
   assert.deepEqual(results.map((result) => result.text), Object.values(kSentences));
+  const begun = await translator.translate("Open the file.", { prefix: "Bitte" });
+  assert.equal(begun.text, "Bitte öffnen Sie die Datei.");
   for (const result of results) {
     assert.ok(result.finished && result.complete && result.score < 0);
     assert.equal(result.tokenLogProbabilities.length, result.ids.length + 1);
@@ -51,8 +53,6 @@ test("options select beam, alternatives, and alignment", async () => {
   assert.equal(result.textEnds.at(-1), result.text.length);
   assert.equal(Math.max(...result.sourceEnds), text.length);
   for (const index of result.alignment) assert.ok(index >= -1 && index < result.sourceEnds.length);
-  const begun = await translator.translate("The password is wrong.", { prefix: "Das Kennwort" });
-  assert.ok(begun.text.startsWith("Das Kennwort"));
 });
 
 test("onToken receives growing beginnings of the result", async () => {
