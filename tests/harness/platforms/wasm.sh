@@ -5,7 +5,7 @@
 #
 #     bits    the hashes of tests/golden/bits_base.txt, which are those of x86-64 without OpenBLAS
 #     js      the tests of bindings/js, and the size of xformer.wasm and xformer.js
-#     units   the unit tests below that need no processes, threads, or shared libraries
+#     units   the unit tests, except those of wasm.tsv
 #
 # Needs the Debian packages emscripten, node-acorn, and rapidjson-dev, Node.js 18 or newer, and the sources of Debian in
 # XF_SOURCES (default: build/platforms/sources):
@@ -17,11 +17,12 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
+here=$PWD/tests/harness/platforms
 stages=" ${*:-bits js units} "
 sources=${XF_SOURCES:-$PWD/build/platforms/sources}
 build=$PWD/build/platforms/wasm prefix=$PWD/build/platforms/wasm/prefix
 toolchain=/usr/share/emscripten/cmake/Modules/Platform/Emscripten.cmake
-most_bytes=1572864 # of xformer.wasm and xformer.js together
+most_bytes=1572864 # of xformer.wasm and the JavaScript
 skip() { echo "platforms.sh: $*; see tests/harness/platforms/wasm.sh" >&2; exit 77; }
 
 command -v em++ >/dev/null && [ -e $toolchain ] || skip "emscripten was not found"
@@ -86,15 +87,20 @@ if [[ $stages == *" bits "* ]]; then
 fi
 if [[ $stages == *" js "* ]]; then
     NODE_OPTIONS='' node --test bindings/js/test/ || failed+=(js)
-    bytes=$(cat bindings/js/xformer.wasm bindings/js/xformer.js | wc -c)
-    echo "xformer.wasm and xformer.js: $bytes bytes, compressed $(
-        cat bindings/js/xformer.wasm bindings/js/xformer.js | gzip -9 | wc -c)"
+    package=(bindings/js/{xformer.wasm,xformer.js,wasm.js})
+    bytes=$(cat "${package[@]}" | wc -c)
+    echo "${package[*]}: $bytes bytes, compressed $(cat "${package[@]}" | gzip -9 | wc -c)"
     [ "$bytes" -le $most_bytes ] || failed+=("the size, expected at most $most_bytes bytes")
 fi
 if [[ $stages == *" units "* ]]; then
     for unit in "${units[@]}"; do
-        # See the table in docs/guide/platforms.md of what cannot run.
-        XF_TEST_DEVICES=cpu node "$bin/$unit.js" || failed+=("$unit")
+        log=$build/$unit.log
+        XF_TEST_DEVICES=cpu node "$bin/$unit.js" >"$log" 2>&1 && code=0 || code=$?
+        # The exit status is the number of failures. Another one means that the program ended early.
+        mapfile -t names < <(sed -n 's/^\[  FAILED  \] \([a-z_0-9]*\)$/\1/p' "$log" | sort -u)
+        unexpected=$(printf '%s\n' ${names[@]+"${names[@]}"} | grep -v -x -F -f <(cut -f 1 "$here/wasm.tsv") || true)
+        echo "$unit: $(grep -c '^\[       OK' "$log") tests passed, ${#names[@]} failed${unexpected:+: $unexpected}"
+        [ "$code" -eq ${#names[@]} ] && [ -z "$unexpected" ] || failed+=("$unit, see $log")
     done
 fi
 echo "platforms.sh: wasm, ${#failed[@]} failed: ${failed[*]:-none}"
