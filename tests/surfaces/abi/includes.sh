@@ -64,7 +64,7 @@ foreign=$(echo "$all" | grep -vE \
     -e '^lib/.*<(rapidjson/|utf8proc\.h)' \
     -e '^lib/comm/mpi/mpi_comm\.cpp:.*<mpi\.h>' \
     -e '^(lib/core/(sha256\.cpp|float_state\.h)|cpu/openblas/kernels\.inl):.*<[xi]mmintrin\.h>' \
-    -e '^cpu/openblas/(kernels\.inl|int8_(dot|i8mm)\.cpp):.*<arm_neon\.h>' || true)
+    -e '^cpu/openblas/(kernels\.inl|int8_(dot|i8mm)\.cpp):.*<(arm_neon|wasm_simd128)\.h>' || true)
 calls='secure_getenv|posix_memalign|realpath|strerror_r|strerrordesc_np|getpid|clock_gettime|gettimeofday|fileno|usleep'
 calls="$calls|sched_yield|getauxval|mmap|dlopen|dlsym|dladdr"
 foreign="$foreign$(eval "$files" | xargs grep -nE "[^A-Za-z_.>]($calls) *\(" | grep -v '^lib/core/os/' || true)"
