@@ -17,17 +17,17 @@ namespace {
 float convert(const char *text, char **end, float) { return std::strtof(text, end); }
 double convert(const char *text, char **end, double) { return std::strtod(text, end); }
 
-// from_chars() accepts no leading space, plus sign, or hexadecimal digits.
+// from_chars() accepts no leading space or plus sign.
 bool may_begin_number(std::string_view text) {
     if (text.starts_with('-')) text.remove_prefix(1);
-    if (text.empty() || text.find_first_of("0123456789.iInN") != 0) return false;
-    return text.size() < 2 || (text[1] != 'x' && text[1] != 'X');
+    return text.find_first_of("0123456789.iInN") == 0;
 }
 
 template <class T>
 std::from_chars_result read(const char *begin, const char *end, T *value) {
-    if (!may_begin_number({begin, static_cast<size_t>(end - begin)})) return {begin, std::errc::invalid_argument};
-    const std::string text(begin, end);
+    const std::string_view all(begin, end - begin);
+    const std::string text(all.substr(0, all.find_first_of("xX")));  // "0x10" is 0: digits are decimal
+    if (!may_begin_number(text)) return {begin, std::errc::invalid_argument};
     char *stop = nullptr;
     const T number = convert(text.c_str(), &stop, T{});
     if (stop == text.c_str()) return {begin, std::errc::invalid_argument};
