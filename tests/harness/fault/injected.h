@@ -89,6 +89,7 @@ extern const struct scenario object_scenarios[], data_scenarios[], text_scenario
 struct progress {
     long point, resume_behind; /* of this place, counted from 1 */
     char what[96];             /* the point */
+    bool absent;               /* the place has no device */
     bool finished;
     long scenarios, points, failed, coped, complaints, complaints_here;
     long calls[FAULT_KINDS], blocks;

@@ -217,7 +217,7 @@ static void work(const struct place *place) {
     snprintf(progress->what, sizeof progress->what, "the bench on %s", place->name);
     alarm(60);
     if (!bench_open(&bench, place)) {
-        progress->finished = true;
+        progress->absent = progress->finished = true;
         return;
     }
     for (size_t g = 0; g < sizeof groups / sizeof *groups; ++g) {
@@ -244,7 +244,7 @@ int main(int argc, char **argv) {
         if (XF_TEST_SANITIZED && !all_points && p > 0) break; /* the others are other kernels, and slow */
         if (strncmp(places[p].name, only_place, strlen(only_place)) != 0) continue;
         progress->resume_behind = 0;
-        progress->finished = false;
+        progress->absent = progress->finished = false;
         while (!progress->finished) {
             const pid_t child = fork();
             if (child == 0) {
@@ -262,7 +262,8 @@ int main(int argc, char **argv) {
             progress->resume_behind = progress->point;
         }
         remove_hidden();
-        if (*only == 0 || strcmp(only, "first_use") == 0) first_use(&places[p], all_points ? LONG_MAX : 8);
+        if (!progress->absent && (*only == 0 || strcmp(only, "first_use") == 0))
+            first_use(&places[p], all_points ? LONG_MAX : 8);
     }
     printf("%ld scenarios, %ld points: %ld calls failed, %ld coped; %ld complaints\n", progress->scenarios,
            progress->points, progress->failed, progress->coped, progress->complaints);
