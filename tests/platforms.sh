@@ -78,7 +78,7 @@ suite() { QEMU_CPU=max python3 tests/harness/checkers/suite.py $build --suite . 
 targets() {
     echo xformer_openblas
     case $stage in
-        few) echo bits unit_core ;;
+        few) echo bits && suite --only unit_core --targets ;;
         bits | --build) echo bits ;;
         ops) echo backend_ops ;;
         packages | bindings) echo translate ;;
