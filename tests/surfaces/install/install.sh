@@ -169,6 +169,7 @@ tree() {
 }
 
 parent() {
+    local text flags
     # Installed files have the same layout as in this build, so that the checks below find them.
     local options=(-S "$SOURCE/tests/surfaces/install/parent" -G "$GENERATOR" -DXFORMER="$SOURCE" -DXF_CUDA=OFF
         -DXF_KERNEL_OPTIMIZATION=-O0 -DXF_MPI=OFF -DXF_NCCL=OFF -DCMAKE_INSTALL_LIBDIR="$LIBDIR" -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX")
@@ -194,6 +195,12 @@ parent() {
     without_plugins by/pkg_config/use_c
     without_plugins by/find_package/use_c
     quietly by/pkg_config/use_cpp
+
+    # The built-in backend has the bits of bits_base.txt, which are also those of WebAssembly.
+    text=$(pkg_config "$work/static" --static --cflags --libs xformer)
+    read -ra flags <<<"$text"
+    quietly "$CC" -std=c11 "$SOURCE/tests/golden/bits.c" "${flags[@]}" -o bits
+    quietly ./bits "$SOURCE"/examples/translate/{en-de.xf,data/small.test.tsv} "$SOURCE/tests/golden/bits_base.txt" base few
 
     # The plugins of a static program: those of the installed tree, even if it was moved, or those next to the program.
     local plugin

@@ -1,6 +1,6 @@
 // The hash that ranks compare: values that were computed in Python from the equation in lib/core/hash.h and .cpp, and
-// the effect of each input bit. SHA-256: the vectors of FIPS 180-4, and Python's hashlib for every length and
-// split.
+// the effect of each input bit. SHA-256: the vectors of FIPS 180-4, and Python's hashlib for every
+// length and split.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hash.h"
