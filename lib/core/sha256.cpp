@@ -30,6 +30,8 @@ alignas(16) constexpr uint32_t kRound[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
+}  // namespace
+
 void compress_portably(uint32_t *state, const uint8_t *data, size_t blocks) {
     for (; blocks > 0; --blocks, data += kBlock) {
         uint32_t w[64] = {}, s[8];
@@ -51,6 +53,8 @@ void compress_portably(uint32_t *state, const uint8_t *data, size_t blocks) {
         for (int i = 0; i < 8; ++i) state[i] += s[i];
     }
 }
+
+namespace {
 
 #if defined(__x86_64__)
 __attribute__((target("sha,sse4.1,ssse3"))) void compress_with_instructions(uint32_t *state, const uint8_t *data,

@@ -25,4 +25,7 @@ private:
     uint8_t partial_[64];  // the beginning of a block
 };
 
+// The compression function of processors without these instructions; a test calls it on all. data: [blocks, 64].
+void compress_portably(uint32_t *state, const uint8_t *data, size_t blocks);
+
 }  // namespace xf

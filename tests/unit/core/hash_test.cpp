@@ -60,6 +60,21 @@ XF_TEST(vectors_of_the_standard) {
              std::string("cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"));
 }
 
+// Two blocks: a message of 119 letters "a" has a first block of letters, and a second with the padding.
+XF_TEST(portable_code_agrees_with_hashlib) {
+    uint8_t blocks[128] = {};
+    std::fill_n(blocks, 119, uint8_t{'a'});
+    blocks[119] = 0x80;
+    blocks[126] = 119 * 8 >> 8;
+    blocks[127] = 119 * 8 & 255;
+    uint32_t state[] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    xf::compress_portably(state, blocks, 2);
+    std::string digits;
+    for (const uint32_t word : state) digits += xf::format("%08x", word);
+    CHECK_EQ(digits, std::string("31eba51c313a5c08226adf18d4a359cfdfd8d2e816b13f4af952f7ea6584dcfb"));
+    CHECK_EQ(digits, digest(std::string(119, 'a')));
+}
+
 // The expected value is the hash of all digests, one for each length:
 //     text = bytes((i * 37 + i // 7) % 256 for i in range(700))
 //     sha256(''.join(sha256(text[:n]).hexdigest() for n in range(701)).encode()).hexdigest()
