@@ -92,8 +92,16 @@ XF_INLINE VU64 mul_even(VU a, VU b) {
     return vmull_u32(vmovn_u64(reinterpret_cast<VU64>(a)), vmovn_u64(reinterpret_cast<VU64>(b)));
 }
 #else
+#if defined(XF_ISA_FUSED)  // tests/golden/fused.cpp
+XF_INLINE VF fma(VF a, VF b, VF c) {
+    for (int i = 0; i < kW; ++i) a[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return a;
+}
+XF_INLINE double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+#else
 XF_INLINE VF fma(VF a, VF b, VF c) { return a * b + c; }
 XF_INLINE double fma(double a, double b, double c) { return a * b + c; }  // __builtin_fma would call the C library
+#endif
 XF_INLINE VF vsqrt(VF a) {
     for (int i = 0; i < kW; ++i) a[i] = __builtin_sqrtf(a[i]);
     return a;
