@@ -130,19 +130,25 @@ XF_TEST(int8_is_close_to_fp32) {
         if (model == nullptr) return;
         CHECK_EQ(model->weights_type(), uint32_t{XF_WEIGHTS_INT8});
         const Said expected = ask(make_reverser(context)), found = ask(model);
-        double worst = 0, worst_weight = 0;
-        for (size_t i = 0; i < expected.scores.size(); ++i)
-            worst = std::max(worst, std::fabs(found.scores[i] - expected.scores[i]) / std::fabs(expected.scores[i]));
+        // The model is trained on the best device, so it depends on the CPU. With models of other devices and other
+        // numbers of steps, the mean was 0.002 to 0.005 and the worst score 0.010 to 0.073.
+        double mean = 0, worst = 0, worst_weight = 0;
+        for (size_t i = 0; i < expected.scores.size(); ++i) {
+            const double off = std::fabs(found.scores[i] - expected.scores[i]) / std::fabs(expected.scores[i]);
+            mean += off / static_cast<double>(expected.scores.size());
+            worst = std::max(worst, off);
+        }
         for (size_t i = 0; i < expected.attention.size(); ++i)
             worst_weight =
                 std::max(worst_weight, std::fabs(static_cast<double>(found.attention[i] - expected.attention[i])));
         size_t alike = 0;
         for (size_t i = 0; i < expected.answers.size(); ++i)
             alike += found.answers[i][0].ids == expected.answers[i][0].ids ? 1 : 0;
-        std::fprintf(stderr,
-                     "scores off by %.4f at most, attention by %.4f, %zu of %zu answers alike, nll %.5f of %.5f\n",
-                     worst, worst_weight, alike, expected.answers.size(), found.stats.nll(), expected.stats.nll());
-        CHECK(worst < 0.05);
+        std::fprintf(
+            stderr, "scores off by %.4f, at most %.4f, attention by %.4f, %zu of %zu answers alike, nll %.5f of %.5f\n",
+            mean, worst, worst_weight, alike, expected.answers.size(), found.stats.nll(), expected.stats.nll());
+        CHECK(mean < 0.008);
+        CHECK(worst < 0.15);
         CHECK(worst_weight < 0.07);
         CHECK(alike >= expected.answers.size() * 3 / 4);
         CHECK_NEAR(found.stats.nll(), expected.stats.nll(), 0.006 * expected.stats.nll());
