@@ -58,7 +58,7 @@ Context::Context(const Options &options, const xf_host *host)
     host_.free = [](void *user, void *ptr, size_t bytes) { context_of(user).heap_.free(ptr, bytes); };
     host_.account = [](void *user, int64_t bytes) -> int32_t { return context_of(user).heap_.account(bytes) ? 1 : 0; };
     host_.log = [](void *user, int32_t level, const char *component, const char *message) {
-        context_of(user).log(level, component, "%s", message);
+        context_of(user).log(level + 1, component, "%s", message);  // plugin_abi.h counts from 0, context.h from 1
     };
     host_.isa = isa_.c_str();
     open_comm(options, comm_timeout_);
