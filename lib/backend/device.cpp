@@ -7,7 +7,7 @@
 namespace xf {
 
 Device::Device(const xf_backend_v1 &ops, const xf_host_v1 &host, const Heap &heap, int32_t index)
-    : ops_(ops), heap_(heap) {
+    : ops_(ops), host_(host), heap_(heap) {
     call(ops_.device_open, &host, index, &handle_);
 }
 
@@ -23,6 +23,10 @@ void Device::check(int32_t status, const xf_error &error) const {
         status < 0 ? status : XF_ERROR_BACKEND,
         length > 0 ? std::string(error.message, length) : format("backend %s: failed without a reason", ops_.name),
         error.native_code);
+}
+
+void Device::warn(const char *component, const std::string &message) const {
+    if (host_.log != nullptr) host_.log(host_.user, 1, component, message.c_str());
 }
 
 void Device::check_usable() const {

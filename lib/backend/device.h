@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "backend/number.h"
@@ -37,6 +38,8 @@ public:
     void check_usable() const;
     // Throws if status is not XF_OK, with the plugin's message, or with the budget's if that is the reason.
     void check(int32_t status, const xf_error &error) const;
+    // Passes a warning to the host's log.
+    void warn(const char *component, const std::string &message) const;
     // Calls a function of the table with these arguments and an xf_error. Throws the error that it returns.
     template <class... Params, class... Args>
     void call(int32_t (*function)(Params...), const Args &...args) const {
@@ -47,6 +50,7 @@ public:
 
 private:
     const xf_backend_v1 &ops_;
+    const xf_host_v1 &host_;
     const Heap &heap_;
     xf_device *handle_ = nullptr;
     std::atomic<bool> abandoned_{false};

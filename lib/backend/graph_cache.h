@@ -1,6 +1,10 @@
 // A cache of recorded calls (CUDA graphs). A sequence of calls is made twice, recorded the third time, and replayed
 // afterwards. Recording costs more than the calls, so it does not pay off for sequences that occur only twice.
 //
+// If a recording fails, because there is no memory for the graph or a library, a driver, or a kernel cannot be
+// recorded, the calls are made without it, now and whenever the key is used again. Except for a lack of memory, the
+// first failure is logged as a warning.
+//
 // The key contains everything outside device memory on which the calls depend: sizes and addresses. Sequences with
 // equal keys must be equal. If there are too many keys, the least recently used one is removed. A corpus of real
 // sentences has about a hundred keys, each of which occurs often.
@@ -11,6 +15,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "backend/device.h"
 
@@ -47,13 +53,18 @@ private:
         return entries_[key];
     }
 
-    // Returns false if there is no memory for a graph. The calls are then made as usual.
+    // Returns false if the recording fails. If the failure has another cause, such as a lost device, the calls fail
+    // too.
     template <class Calls>
     bool record(Stream &stream, const Calls &calls, Entry *entry) {
         try {
             entry->graph.emplace(Graph::record(stream, calls));
         } catch (const Error &error) {
-            if (error.status() != XF_ERROR_NO_MEMORY) throw;
+            if (error.status() == XF_ERROR_CANCELLED || error.status() == XF_ERROR_DEADLINE) throw;
+            if (error.status() != XF_ERROR_NO_MEMORY && !std::exchange(warned_, true))
+                stream.device().warn("graphs", std::string("operations are launched one by one, which is slower, "
+                                                           "because they cannot be recorded: ") +
+                                                   error.what());
             return false;
         }
         return true;
@@ -61,6 +72,7 @@ private:
 
     std::map<Key, Entry> entries_;
     int64_t now_ = 0;
+    bool warned_ = false;
 };
 
 }  // namespace xf

@@ -49,6 +49,7 @@ constexpr Entry kEntries[] = {
     {"report_divergence", &Controls::report_divergence},
     {"guard", &Controls::guard},
     {"malloc_fail_after", &Controls::malloc_fail_after},
+    {"capture_fail_after", &Controls::capture_fail_after},
     {"launch_fault_after", &Controls::launch_fault_after},
     {"last_malloc_device", &Controls::last_malloc_device},
     {"live_bytes", &Controls::live_bytes},

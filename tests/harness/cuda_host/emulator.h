@@ -27,6 +27,7 @@ struct Controls {
     int64_t report_divergence = 0;   // 1: a fault of a kernel is an error of the stream, not the end of the process
     int64_t guard = 0;               // device memory allocated while 1 can't be touched by host code
     int64_t malloc_fail_after = 0;   // the n-th next cudaMalloc fails
+    int64_t capture_fail_after = 0;  // the n-th next call that is captured ends the capture
     int64_t launch_fault_after = 0;  // the n-th next kernel that runs leaves error 700; setting it clears the error
     int64_t last_malloc_device = -1;
     int64_t live_bytes = 0, live_allocations = 0, live_pinned = 0, live_streams = 0, live_graphs = 0, live_events = 0;

@@ -62,6 +62,50 @@ XF_TEST(without_memory_for_a_graph_work_continues) {
     work.stream.sync();
 }
 
+// A library or a driver that cannot be recorded: one attempt for each key and one warning, then the calls one by one.
+XF_TEST(calls_that_cannot_be_recorded_are_made_one_by_one) {
+    std::vector<std::pair<int32_t, std::string>> lines;
+    xf_host host = XF_HOST_INIT;
+    host.log_user = &lines, host.log_level = XF_LOG_WARNING;
+    host.log = [](void *user, const xf_log_line *line) {
+        static_cast<decltype(lines) *>(user)->emplace_back(line->level, line->message);
+    };
+    Work work(open_device(kCuda, 1, &host));
+    const int64_t launches = get("graph_launches");
+    for (const int64_t key : {7, 8}) {
+        work.calls = 0;
+        for (int use = 1; use <= 6; ++use) {
+            set("capture_fail_after", use == 3 ? 1 : 0);
+            work.run(key);
+            CHECK_EQ(work.calls, use < 3 ? use : use + 1);  // recorded once in vain
+        }
+    }
+    set("capture_fail_after", 0);
+    work.stream.sync();
+    CHECK_EQ(get("live_graphs"), 0);
+    CHECK_EQ(get("graph_launches"), launches);
+    CHECK_EQ(lines.size(), size_t{1});
+    if (lines.empty()) return;
+    CHECK_EQ(lines[0].first, int32_t{XF_LOG_WARNING});
+    CHECK(lines[0].second.find("cannot be recorded") != std::string::npos);
+    for (int use = 1; use <= 3; ++use) work.run(9);  // what can be recorded still is
+    CHECK_EQ(get("live_graphs"), 1);
+}
+
+// A call that is cancelled while it is recorded does not run a second time.
+XF_TEST(a_cancelled_recording_ends_the_call) {
+    Work work(open_device(kCuda, 1));
+    const auto cancelled = [&] {
+        ++work.calls;
+        throw xf::Error(XF_ERROR_CANCELLED, "cancelled");
+    };
+    for (int use = 1; use <= 2; ++use) work.run(7);
+    CHECK_FAILS(work.cache.run(work.stream, 7, cancelled), XF_ERROR_CANCELLED);
+    CHECK_EQ(work.calls, 3);
+    work.run(7);
+    CHECK_EQ(get("live_graphs"), 1);
+}
+
 XF_TEST(the_least_recently_used_recording_is_replaced) {
     constexpr auto kMost = static_cast<int64_t>(xf::GraphCache<int64_t>::kMaxKeys);
     {

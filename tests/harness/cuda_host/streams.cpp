@@ -119,6 +119,7 @@ cudaError_t push(cudaStream_t handle, Work work) {
     if (stream == nullptr) return cudaErrorInvalidResourceHandle;
     if (stream->capture == cudaStreamCaptureStatusInvalidated) return cudaErrorStreamCaptureInvalidated;
     if (stream->capture == cudaStreamCaptureStatusActive) {
+        if (controls.capture_fail_after > 0 && --controls.capture_fail_after == 0) return invalidate_capture(stream);
         stream->nodes->push_back(std::move(work));
         return cudaSuccess;
     }
