@@ -12,9 +12,8 @@ namespace {
 
 constexpr size_t kWindow = 8;  // a choice is stored within this many slots of its hash
 constexpr int64_t kCanonicalRows = 256;
-// Trial row counts for row-invariant algorithms. Only those with fewer than 2^31 elements are used: larger matrices may
-// be rejected for other reasons, and no call is nearly as large.
-constexpr int64_t kTrialRows[] = {1, 2, 17, 64, 255, 1000, 4096, 65536};
+// Only trials with fewer than 2^31 elements are made: larger matrices may be rejected for other reasons, and no call is
+// nearly as large.
 constexpr int64_t kTrialNumbers = int64_t{1} << 31;
 constexpr int kCandidates = 16, kOrdinaryCandidates = 4;  // number of algorithms requested
 

@@ -8,8 +8,9 @@
 //   number rounded up to five significant bits, so the table remains small and a batch rarely needs a new choice.
 // - Partial sums of a split along K are added in a separate step, from the workspace, in fp32; never in place.
 // - row_invariant: the algorithm is requested for 256 rows without a split of K ("in one sequence"), must accept a list
-//   of other row counts (as far as these give matrices of fewer than 2^31 elements), and is then used for every M. The
-//   sums of a row then do not depend on M, because its tile only adds along K.
+//   of other row counts (as far as these give matrices of fewer than 2^31 elements), and is then used for every M: if
+//   it refuses one, for parts of the rows. The sums of a row then do not depend on M, because its tile only adds along
+//   K.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,6 +27,8 @@ namespace xf::cuda {
 
 constexpr size_t kSlots = 1024;       // slots of the table
 constexpr size_t kRowAlignment = 16;  // the largest alignment that the library's loads can require
+// Trial row counts for row-invariant algorithms, in increasing order.
+constexpr int64_t kTrialRows[] = {1, 2, 17, 64, 255, 1000, 4096, 65536};
 
 struct Key {
     int64_t M, N, K, lda, ldb, ldc;

@@ -8,12 +8,13 @@
 // such a result is computed in a copy and copied back. The tensors of a model are always aligned.
 //
 // If an algorithm that was chosen for a rounded number of rows refuses the exact number, one is chosen for the exact
-// shape. A row-invariant algorithm must not change, so its refusal is an error. If cuBLASLt has no algorithm or is
-// missing, the kernel of gemm_plain.cu is used.
+// shape. A row-invariant algorithm must not change, so the rows are divided into parts that it supports, with the same
+// bits. If cuBLASLt has no algorithm or is missing, the kernel of gemm_plain.cu is used, for any number of rows.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <new>
 
 #include "caller.h"
@@ -103,6 +104,31 @@ int32_t run(xf_stream *stream, const Gemm &g, const Choice &choice, const Descri
     return status;
 }
 
+// A row-invariant product whose number of rows the algorithm refuses, as products of numbers of rows that it has
+// accepted when it was chosen.
+int32_t run_in_parts(xf_stream *stream, const Gemm &g, const Choice &choice, xf_error *err) {
+    int64_t row = 0;
+    for (auto rows = std::rbegin(kTrialRows); rows != std::rend(kTrialRows); ++rows) {
+        if (row + *rows > g.M) continue;
+        Description d;
+        int32_t status = check_library(stream, d.make(choice.key, *rows, g.K), "a product", err);
+        if (status != XF_OK) return status;
+        const cublasStatus_t fits = check_algorithm(*stream->device->gemm, d, choice.algorithm);
+        if (fits == CUBLAS_STATUS_ALLOC_FAILED) return check_library(stream, fits, "a product", err);
+        for (; fits == CUBLAS_STATUS_SUCCESS && row + *rows <= g.M; row += *rows) {
+            Gemm part = g;
+            part.M = *rows;
+            part.a = static_cast<const char *>(g.a) + static_cast<size_t>(row * g.lda) * bytes_of(g.operand_type);
+            part.c = static_cast<char *>(g.c) + static_cast<size_t>(row * g.ldc) * bytes_of(g.result_type);
+            status = run(stream, part, choice, d, err);
+            if (status != XF_OK) return status;
+        }
+    }
+    if (row == g.M) return XF_OK;
+    return fail(err, XF_ERROR_BACKEND, "cuBLASLt refuses %lld x %lld x %lld with the algorithm of other row counts",
+                static_cast<long long>(g.M), static_cast<long long>(g.N), static_cast<long long>(g.K));
+}
+
 }  // namespace
 
 int32_t gemm(xf_stream *stream, const Gemm &g, xf_error *err) {
@@ -125,10 +151,7 @@ int32_t gemm(xf_stream *stream, const Gemm &g, xf_error *err) {
             asked ? CUBLAS_STATUS_SUCCESS : check_algorithm(*stream->device->gemm, d, choice.algorithm);
         if (fits == CUBLAS_STATUS_SUCCESS) return run(stream, g, choice, d, err);
         if (fits == CUBLAS_STATUS_ALLOC_FAILED) return check_library(stream, fits, "a product", err);
-        if (g.row_invariant)
-            return fail(err, XF_ERROR_BACKEND,
-                        "cuBLASLt refuses %lld x %lld x %lld with the algorithm of other row counts",
-                        static_cast<long long>(g.M), static_cast<long long>(g.N), static_cast<long long>(g.K));
+        if (g.row_invariant) return run_in_parts(stream, g, choice, err);
     }
     return gemm_plain(stream, g, err);
 }

@@ -208,18 +208,41 @@ XF_TEST(a_row_invariant_algorithm_accepts_all_rows_or_none) {
     };
     Product(shape).run_and_check(session.stream);
     CHECK_EQ(fake().multiplied.back().second.data[fake_cublaslt::kRank], uint64_t{1});
-    // Its bits would be others by another algorithm, or by the own kernel: no result is better.
-    shape.M = 333;
-    const Product refused(shape);
-    Bytes got;
-    xf_error err{};
-    CHECK_EQ(refused.run(session.stream, &got, &err), int32_t{XF_ERROR_BACKEND});
-    CHECK(says(err.message, "refuses 333 x 24 x 70"));
-    CHECK(got == refused.c.bytes);
-    CHECK_EQ(refused.run(session.stream), int32_t{XF_ERROR_BACKEND});
-    CHECK_EQ(fake().multiplied.size(), size_t{1});
+    // Another algorithm or the own kernel would have other bits. The same algorithm computes parts of the rows.
+    for (const int64_t shift : {0, 1}) {
+        shape.M = 333, shape.shift = shift;
+        const Product refused(shape);
+        Bytes got, row;
+        const size_t before = fake().multiplied.size();
+        refused.run_and_check(session.stream);
+        CHECK_EQ(refused.run(session.stream, &got), int32_t{XF_OK});
+        CHECK_EQ(fake().multiplied.size() - before, size_t{2 * 9});  // 255, 64, 7 times 2
+        shape.M = 1;
+        const Product one(shape);
+        CHECK_EQ(one.run(session.stream, &row), int32_t{XF_OK});
+        CHECK_EQ(std::memcmp(&got[refused.c.at(0, 0)], &row[one.c.at(0, 0)], 24 * sizeof(float)), 0);
+        for (const auto &[question, algorithm] : fake().multiplied)
+            CHECK_EQ(algorithm.data[fake_cublaslt::kRank], uint64_t{1});
+    }
     CHECK_EQ(fake().asked.size(), size_t{1});
     CHECK_EQ(session.logged, 0);
+    shape.shift = 0;
+    // A library that runs out of memory meanwhile fails the call.
+    shape.M = 333;
+    fake().algo_check = [](const Question &q, const cublasLtMatmulAlgo_t &, cublasLtMatmulHeuristicResult_t *) {
+        return q.n == 333  ? CUBLAS_STATUS_NOT_SUPPORTED
+               : q.n == 64 ? CUBLAS_STATUS_ALLOC_FAILED
+                           : CUBLAS_STATUS_SUCCESS;
+    };
+    xf_error err{};
+    CHECK_EQ(Product(shape).run(session.stream, nullptr, &err), int32_t{XF_ERROR_NO_MEMORY});
+    // One that now refuses every number of rows fails it, too.
+    fake().algo_check = [](const Question &, const cublasLtMatmulAlgo_t &, cublasLtMatmulHeuristicResult_t *) {
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    };
+    CHECK_EQ(Product(shape).run(session.stream, nullptr, &err), int32_t{XF_ERROR_BACKEND});
+    CHECK(says(err.message, "refuses 333 x 24 x 70"));
+    fake().multiplied.resize(1);
     // None that serves all: the own kernel, which is row-invariant.
     fake().algo_check = [](const Question &q, const cublasLtMatmulAlgo_t &, cublasLtMatmulHeuristicResult_t *found) {
         if (q.n == 4096) found->workspaceSize = size_t{1} << 40;
