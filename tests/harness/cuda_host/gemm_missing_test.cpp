@@ -19,6 +19,7 @@ XF_TEST(a_warning_names_a_missing_library) {
     CHECK_EQ(session.logged, 1);
     CHECK(says(session.said, kOld ? "libcublasLt.so.9902 has no function cublasLtMatmulAlgoCheck"
                                   : "libcublasLt.so.9903 (cuBLASLt of CUDA 9903) cannot be loaded"));
+    CHECK(kOld || says(session.said, "neither can that of CUDA 9905"));
     CHECK(kOld || says(session.said, "LD_LIBRARY_PATH"));
     CHECK(says(session.said, "Own kernels"));
     CHECK(says(table().device_info(session.device), "no cuBLASLt"));
