@@ -31,10 +31,10 @@ DecodeModels xf::models_of(const xf_model &model, const xf_decode_models *more) 
              "more->ensemble_count is %zu, expected at most %zu", given.ensemble_count,
              DecodeModels::kMostInEnsemble - 1);
     if (given.ensemble_count == 0 && given.draft == nullptr) return models;
-    const std::string tokenizer = tokenizer_json(model);
+    const std::string tokenizer = tokenizer_json_of(model);
     const auto add = [&](const xf_model *other, const std::string &name) -> std::shared_ptr<const Model> {
         const auto use = shared(other, name.c_str());
-        XF_CHECK(tokenizer_json(*use) == tokenizer, XF_ERROR_INVALID_ARGUMENT,
+        XF_CHECK(tokenizer_json_of(*use) == tokenizer, XF_ERROR_INVALID_ARGUMENT,
                  "%s has another tokenizer than the first model", name.c_str());
         return use->model;
     };

@@ -53,7 +53,7 @@ xf_status xf_model_save(const xf_model *model, const xf_config *config, const xf
         FileContents contents;
         contents.kind = "model";
         contents.weights_type = weights_named(options->text("model.weights"), use->model->weights_type());
-        contents.tokenizer = tokenizer_json(*use);
+        contents.tokenizer = tokenizer_json_of(*use);
         const ModelUse parameters(*use->model, false);
         Stream stream(use->context->device());
         to.save([&](Output *output) { save_model(output, to.name(), *use->model, stream, contents, {}, own); });

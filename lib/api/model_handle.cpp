@@ -49,7 +49,7 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const xf_model &model) {
     return model.tokenizer != nullptr ? model.tokenizer->tokenizer : nullptr;
 }
 
-std::string tokenizer_json(const xf_model &model) {
+std::string tokenizer_json_of(const xf_model &model) {
     return model.tokenizer != nullptr ? model.tokenizer->tokenizer->serialize() : std::string();
 }
 

@@ -29,7 +29,7 @@ std::unique_ptr<xf_tokenizer> make_handle(std::shared_ptr<const Tokenizer> token
 // The tokenizer of a model; null if it has none.
 std::shared_ptr<const Tokenizer> tokenizer_of(const xf_model &model);
 // The same as JSON, empty if it has none; and from it, null for an empty text.
-std::string tokenizer_json(const xf_model &model);
+std::string tokenizer_json_of(const xf_model &model);
 std::shared_ptr<const Tokenizer> parse_tokenizer(const std::string &json);
 
 }  // namespace xf

@@ -167,7 +167,7 @@ xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher, const 
                 position = DataPosition::of(*data->batcher);
             }
             parameters.emplace(*use->trainer->model(), false);
-            tokenizer = tokenizer_json(*use->model);
+            tokenizer = tokenizer_json_of(*use->model);
         });
         use->trainer->save(target, tokenizer, position, *own);
     });

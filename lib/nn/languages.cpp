@@ -10,9 +10,9 @@
 namespace xf {
 namespace {
 
-constexpr size_t kMaxNameBytes = 64;
+constexpr size_t kMaxLanguageBytes = 64;
 
-constexpr const char *kSourceKey = "text.source_language", *kTargetKey = "text.target_language";
+constexpr const char *kSourceOption = "text.source_language", *kTargetOption = "text.target_language";
 
 }  // namespace
 
@@ -39,12 +39,12 @@ Languages::Languages(const Options &options, int64_t V, int64_t source_V) {
                                number = entry.substr(std::min(equals + 1, entry.size()));
         int32_t token = -1;
         const auto [next, error] = std::from_chars(number.data(), number.data() + number.size(), token);
-        XF_CHECK(!name.empty() && name.size() <= kMaxNameBytes && error == std::errc() &&
+        XF_CHECK(!name.empty() && name.size() <= kMaxLanguageBytes && error == std::errc() &&
                      next == number.data() + number.size() && token >= 0 &&
                      (end == text.size() || end + 1 < text.size()),
                  XF_ERROR_INVALID_ARGUMENT,
                  "model.languages has '%s', expected name=token: a name of 1 to %zu bytes and a nonnegative number",
-                 std::string(entry.substr(0, kMaxNameBytes)).c_str(), kMaxNameBytes);
+                 std::string(entry.substr(0, kMaxLanguageBytes)).c_str(), kMaxLanguageBytes);
         XF_CHECK(token < end_of_ids, XF_ERROR_INVALID_ARGUMENT,
                  "model.languages has '%s', expected a token of at most %" PRId64, std::string(entry).c_str(),
                  end_of_ids - 1);
@@ -63,12 +63,12 @@ bool Languages::contains(int32_t token) const {
 }
 
 LanguageTokens Languages::tokens(const Options &options) const {
-    return {find(kSourceKey, options.str(kSourceKey)), find(kTargetKey, options.str(kTargetKey))};
+    return {find(kSourceOption, options.str(kSourceOption)), find(kTargetOption, options.str(kTargetOption))};
 }
 
 int32_t Languages::find(const char *key, std::string_view name) const {
     if (name.empty()) return -1;
-    const std::string shown(name.substr(0, kMaxNameBytes));
+    const std::string shown(name.substr(0, kMaxLanguageBytes));
     XF_CHECK(!list_.empty(), XF_ERROR_INVALID_ARGUMENT, "%s is '%s', but the model has no languages", key,
              shown.c_str());
     const Language *nearest = nullptr;
@@ -91,8 +91,8 @@ void Languages::check_set(const LanguageTokens &language) const {
                  "%s is not set, expected one of the model's %zu languages, such as '%s'", key, list_.size(),
                  list_.front().name.c_str());
     };
-    check(source_ != Source::kNone, language.source, kSourceKey);
-    check(target_ != Target::kNone, language.target, kTargetKey);
+    check(source_ != Source::kNone, language.source, kSourceOption);
+    check(target_ != Target::kNone, language.target, kTargetOption);
 }
 
 }  // namespace xf

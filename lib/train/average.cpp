@@ -8,7 +8,7 @@
 namespace xf {
 namespace {
 
-constexpr int64_t kChunk = 1 << 16;  // parameters that are copied from a device at a time
+constexpr int64_t kChunkParameters = 1 << 16;  // parameters that are copied from a device at a time
 
 void check_same_model(const Options &first, const std::string &first_name, const ModelFile &other) {
     for (size_t i = 0; i < option_count(); ++i) {
@@ -33,8 +33,8 @@ std::shared_ptr<Model> average_files(const std::shared_ptr<Context> &context, si
     std::vector<float> chunk;
     // Calls use(sums, parameters) for each chunk of the parameters.
     const auto for_each_chunk = [&](const auto &use) {
-        for (int64_t at = 0; at < model->table().total; at += kChunk) {
-            chunk.resize(std::min(kChunk, model->table().total - at));
+        for (int64_t at = 0; at < model->table().total; at += kChunkParameters) {
+            chunk.resize(std::min(kChunkParameters, model->table().total - at));
             use(all_sums + at, model->params() + at);
         }
     };

@@ -27,7 +27,7 @@
 namespace xf {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 // The file that is mapped at an address, by the kernel's absolute name. Empty if it cannot be found out.
 std::string mapped_file(const void *address) {
@@ -63,7 +63,7 @@ bool random_bytes(void *dst, size_t bytes) { return getrandom(dst, bytes, GRND_N
 void *allocate_memory(size_t bytes, size_t alignment) {
     void *ptr = nullptr;
     if (posix_memalign(&ptr, alignment, bytes) != 0) return nullptr;
-    if (alignment >= kHugePage) (void)madvise(ptr, bytes, MADV_HUGEPAGE);  // a failure changes only speed
+    if (alignment >= kHugePageBytes) (void)madvise(ptr, bytes, MADV_HUGEPAGE);  // a failure changes only speed
     return ptr;
 }
 

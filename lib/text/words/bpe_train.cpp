@@ -27,9 +27,9 @@ double x_log_x(double x) { return x > 0 ? x * stable_log(x) : 0; }
 
 enum class Criterion { kCount, kLikelihood };
 
-class Trainer {
+class BpeTrainer {
 public:
-    Trainer(const WordCounts &words, const BpeTrainOptions &options, Criterion criterion, const Call &call);
+    BpeTrainer(const WordCounts &words, const BpeTrainOptions &options, Criterion criterion, const Call &call);
 
     void run(const BpeTrainOptions &options);
 
@@ -77,7 +77,7 @@ private:
     std::vector<Candidate> heap_;
 };
 
-Trainer::Trainer(const WordCounts &words, const BpeTrainOptions &options, Criterion criterion, const Call &call)
+BpeTrainer::BpeTrainer(const WordCounts &words, const BpeTrainOptions &options, Criterion criterion, const Call &call)
     : criterion_(criterion), call_(call) {
     table_.characters =
         choose_characters(words, options.character_coverage, options.vocab_size - Vocabulary::kFirstPieceId);
@@ -99,7 +99,7 @@ Trainer::Trainer(const WordCounts &words, const BpeTrainOptions &options, Criter
     }
 }
 
-double Trainer::score(const Pair &pair) const {
+double BpeTrainer::score(const Pair &pair) const {
     const double m = pair.count;
     if (criterion_ == Criterion::kCount) return m;
     const double left = piece_counts_[pair.left], right = piece_counts_[pair.right];
@@ -109,7 +109,7 @@ double Trainer::score(const Pair &pair) const {
 }
 
 // The order of the heap: the pair with the higher score is greater, then the one with smaller bytes.
-bool Trainer::less(const Candidate &a, const Candidate &b) const {
+bool BpeTrainer::less(const Candidate &a, const Candidate &b) const {
     if (a.score != b.score) return a.score < b.score;
     const Pair &p = pairs_[a.pair];
     const Pair &q = pairs_[b.pair];
@@ -117,12 +117,12 @@ bool Trainer::less(const Candidate &a, const Candidate &b) const {
     return order != 0 ? order > 0 : vocabulary_.bytes(p.right).compare(vocabulary_.bytes(q.right)) > 0;
 }
 
-void Trainer::push(int32_t pair) {
+void BpeTrainer::push(int32_t pair) {
     heap_.push_back({score(pairs_[pair]), pair});
     std::push_heap(heap_.begin(), heap_.end(), [&](const auto &a, const auto &b) { return less(a, b); });
 }
 
-void Trainer::rebuild_heap(int64_t min_count) {
+void BpeTrainer::rebuild_heap(int64_t min_count) {
     total_ = 0;
     for (const int64_t count : piece_counts_) total_ += count;
     heap_.clear();
@@ -133,7 +133,7 @@ void Trainer::rebuild_heap(int64_t min_count) {
     grown_.clear();
 }
 
-int32_t Trainer::find(int32_t left, int32_t right, uint64_t *hash) const {
+int32_t BpeTrainer::find(int32_t left, int32_t right, uint64_t *hash) const {
     *hash = mix_hash(uint64_t(left) << 32 | uint32_t(right));
     return index_.find(*hash, [&](int32_t i) {
         const Pair &pair = pairs_[i];
@@ -141,7 +141,7 @@ int32_t Trainer::find(int32_t left, int32_t right, uint64_t *hash) const {
     });
 }
 
-void Trainer::increase(int32_t left, int32_t right, int32_t position) {
+void BpeTrainer::increase(int32_t left, int32_t right, int32_t position) {
     if (Vocabulary::is_fallback(left) || Vocabulary::is_fallback(right)) return;
     if (vocabulary_.bytes(left).size() + vocabulary_.bytes(right).size() > kMaxTrainedPieceBytes) return;
     uint64_t hash = 0;
@@ -158,14 +158,14 @@ void Trainer::increase(int32_t left, int32_t right, int32_t position) {
     pair.grown = true;
 }
 
-void Trainer::decrease(int32_t left, int32_t right, int64_t count) {
+void BpeTrainer::decrease(int32_t left, int32_t right, int64_t count) {
     uint64_t hash = 0;
     const int32_t i = find(left, right, &hash);
     if (i >= 0) pairs_[i].count -= count;
 }
 
 // Sets the merged piece of a pair; returns false if the vocabulary has no room for it.
-bool Trainer::learn(int32_t i) {
+bool BpeTrainer::learn(int32_t i) {
     Pair &pair = pairs_[i];
     if (pair.result >= 0) return true;  // learned before; the pair occurs again after a merge with the same bytes
     std::string bytes(vocabulary_.bytes(pair.left));
@@ -179,7 +179,7 @@ bool Trainer::learn(int32_t i) {
     return true;
 }
 
-void Trainer::apply(int32_t i) {
+void BpeTrainer::apply(int32_t i) {
     const int32_t left = pairs_[i].left;
     const int32_t right = pairs_[i].right;
     const int32_t result = pairs_[i].result;
@@ -208,7 +208,7 @@ void Trainer::apply(int32_t i) {
     }
 }
 
-void Trainer::run(const BpeTrainOptions &options) {
+void BpeTrainer::run(const BpeTrainOptions &options) {
     for (int32_t i = 0; i < std::ssize(next_); ++i) {
         call_.check();
         if (next_[i] >= 0) increase(symbols_[i], symbols_[next_[i]], i);
@@ -295,14 +295,14 @@ std::vector<uint32_t> choose_characters(const WordCounts &words, double coverage
 }
 
 WordTable train_bpe(WordCounts words, const BpeTrainOptions &options, const Call &call) {
-    Trainer trainer(words, options, Criterion::kCount, call);
+    BpeTrainer trainer(words, options, Criterion::kCount, call);
     words = WordCounts();
     trainer.run(options);
     return trainer.take_table();
 }
 
 WordTable train_wordpiece(WordCounts words, const BpeTrainOptions &options, const Call &call) {
-    Trainer trainer(words, options, Criterion::kLikelihood, call);
+    BpeTrainer trainer(words, options, Criterion::kLikelihood, call);
     words = WordCounts();
     trainer.run(options);
     WordTable table = trainer.take_table();
