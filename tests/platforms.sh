@@ -29,6 +29,10 @@
 #
 # Compiles with emscripten and runs in Node.js: tests/harness/platforms/wasm.sh.
 #
+#     tests/platforms.sh amalgamation [STAGE]...
+#
+# Compiles the amalgamation with several compilers and C++ libraries: tests/harness/platforms/amalgamation.sh.
+#
 # Exit status: 0 success, 1 a stage failed, 77 something is missing.
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -39,6 +43,7 @@ case ${1-} in
     aarch64) ;;
     macos-arm64 | macos-x86_64 | musl-x86_64 | musl-aarch64) exec tests/harness/platforms/zig.sh "$@" ;;
     i686 | s390x) exec tests/harness/platforms/compilers.sh "$@" ;;
+    amalgamation) exec tests/harness/platforms/amalgamation.sh "${@:2}" ;;
     wasm) exec tests/harness/platforms/wasm.sh "${@:2}" ;;
     *)
         echo "platforms.sh: unknown platform '${1-}', see the header of this file" >&2

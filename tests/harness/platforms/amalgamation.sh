@@ -1,0 +1,170 @@
+#!/usr/bin/env bash
+# Writes the amalgamation (lib/amalgamation), compiles it as its README describes, and compares results.
+#
+#     tests/platforms.sh amalgamation [STAGE]...
+#
+#     quick     with the installed utf8proc, and without optimization: the archive and translations; ctest runs this stage
+#     gcc, clang, libc++, musl-x86_64, musl-aarch64
+#               translations, and the bits of every instruction set of this processor. libc++ is that of Debian
+#               (libc++-14-dev libc++abi-14-dev). musl is that of zig (PyPI: ziglang); musl-aarch64 runs in
+#               qemu-user-static and compares fewer bits.
+#     sanitize  with AddressSanitizer and UndefinedBehaviorSanitizer
+#     shared    the functions that a shared library exports, and the names in a static one
+#     cmake     add_subdirectory, the vcpkg port, and the Conan recipe (PyPI: conan), with their test packages
+#
+# Without an argument, runs all stages except quick. They need the sources of utf8proc in XF_SOURCES (default:
+# build/platforms/sources): cd build/platforms/sources && apt-get source utf8proc
+#
+# XF_PYTHON is the Python that has the packages of PyPI (python3).
+#
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
+root=$PWD
+stages=("$@")
+[ $# -gt 0 ] || stages=(gcc clang libc++ musl-x86_64 musl-aarch64 sanitize shared cmake)
+python=${XF_PYTHON:-python3}
+build=$root/build/platforms/amalgamation
+skip() { echo "platforms.sh: $*; see tests/harness/platforms/amalgamation.sh" >&2; exit 77; }
+fail() { echo "platforms.sh: amalgamation: $*" >&2; exit 1; }
+
+if [ "${stages[0]}" = quick ]; then
+    build=$build-quick utf8proc=system
+    [ -e /usr/include/rapidjson/reader.h ] || skip "the Debian package rapidjson-dev is missing"
+else
+    utf8proc=$(echo "${XF_SOURCES:-$root/build/platforms/sources}"/utf8proc-*/)
+    [ -e "$utf8proc/utf8proc.c" ] || skip "the sources of utf8proc are missing"
+fi
+mkdir -p "$build"
+cd "$build"
+rm -rf xformer-amalgamation*
+# The same bytes, also in a checkout with another umask.
+python3 "$root/lib/amalgamation/amalgamate.py" xformer-amalgamation.tar.gz --utf8proc "$utf8proc"
+(umask 077 && TZ=Asia/Tokyo python3 "$root/lib/amalgamation/amalgamate.py" second.tar.gz --utf8proc "$utf8proc")
+cmp xformer-amalgamation.tar.gz second.tar.gz
+tar xf xformer-amalgamation.tar.gz
+sources=$(echo "$build"/xformer-amalgamation-*.?.?)
+model=$root/examples/translate/en-de.xf
+
+# compile FOLDER COMMAND...: compiles all sources into the folder, two at a time.
+compile() {
+    local folder=$1
+    shift
+    mkdir -p "$folder"
+    printf '%s\n' xformer xformer_{base,ref,avx2,avx512,neon,int8_dot,int8_i8mm} |
+        xargs -P "$(nproc)" -I{} "$@" -std=c++20 -pthread -Wall -Wextra -Werror -I"$sources" -c "$sources/{}.cpp" -o "$folder/{}.o"
+    # A file that this list lacks would not be compiled.
+    [ "$(ls "$sources"/*.cpp | wc -l)" = "$(ls "$folder"/xformer*.o | wc -l)" ] || fail "$sources has other files"
+}
+
+# translates COMMAND...: the sentences of the guides.
+translates() {
+    local english german found
+    while IFS='|' read -r english german; do
+        found=$("$@" "$model" "$english")
+        [ "$found" = "$german" ] || fail "$1 translates '$english' as '$found', expected '$german'"
+    done <<'END'
+Choose File - Save.|Wählen Sie Datei – Speichern.
+The file could not be found.|Die Datei konnte nicht gefunden werden.
+Do you want to save the changes?|Möchten Sie die Änderungen speichern?
+The password is wrong.|Das Passwort ist falsch.
+END
+}
+
+# bits PROGRAM... -- ARGUMENT...: compares hashes, those of "base" with its own file.
+bits() {
+    local command=() expected=$root/tests/golden/bits.txt
+    while [ "$1" != -- ]; do command+=("$1") && shift; done
+    shift
+    if [ "${1-}" = base ]; then expected=$root/tests/golden/bits_base.txt; fi
+    "${command[@]}" "$model" "$root/examples/translate/data/small.test.tsv" "$expected" "$@" >bits.log ||
+        { cat bits.log; fail "${command[*]}: other bits"; }
+    tail -n 1 bits.log
+}
+
+# programs FOLDER COMPILER-C... -- LINK-OPTION...: the example and the program that compares bits, in C.
+programs() {
+    local folder=$1 command=()
+    shift
+    while [ "$1" != -- ]; do command+=("$1") && shift; done
+    shift
+    "${command[@]}" -I"$sources" "$sources/example.c" "$folder"/*.o -o "$folder/example" "$@"
+    "${command[@]}" -std=c11 -I"$sources" "$root/tests/golden/bits.c" "$folder"/*.o -o "$folder/bits" "$@"
+}
+
+stage() {
+    local link=(-pthread -lstdc++ -lm) zig=("$python" -m ziglang) triple runner=()
+    case $1 in
+        quick)
+            compile "$1" "${CXX:-c++}" -O0
+            programs "$1" "${CC:-cc}" -- "${link[@]}" -lutf8proc
+            translates "$1/example"
+            bits "$1/bits" -- base few
+            ;;
+        gcc | clang | libc++)
+            local cc=gcc cxx=(g++) extra=()
+            if [ "$1" != gcc ]; then cc=clang cxx=(clang++); fi
+            command -v "${cxx[0]}" >/dev/null || skip "${cxx[0]} was not found"
+            if [ "$1" = libc++ ]; then
+                cxx+=(-stdlib=libc++) link=(-pthread -lc++ -lc++abi -lm)
+                [ -e /usr/lib/llvm-14/include/c++/v1/string ] || skip "libc++-14-dev is missing"
+            fi
+            compile "$1" "${cxx[@]}" -O2
+            programs "$1" $cc -- "${link[@]}"
+            translates "$1/example"
+            bits "$1/bits" --
+            bits "$1/bits" -- base
+            ;;
+        musl-*)
+            triple=${1#musl-}-linux-musl
+            "${zig[@]}" version >/dev/null 2>&1 || skip "zig was not found"
+            compile "$1" "${zig[@]}" c++ -target "$triple" -O2
+            # C++, because zig adds its C++ library only to a program that is linked by c++.
+            mkdir -p "$1/c"
+            for program in "$sources/example.c" "$root/tests/golden/bits.c"; do
+                name=$(basename "$program" .c)
+                "${zig[@]}" cc -target "$triple" -I"$sources" -c "$program" -o "$1/c/$name.o"
+                "${zig[@]}" c++ -target "$triple" "$1/c/$name.o" "$1"/*.o -o "$1/$name"
+            done
+            if [ "$1" = musl-aarch64 ]; then
+                command -v qemu-aarch64-static >/dev/null || skip "qemu-user-static is missing"
+                for isa in neon neon-dot neon-i8mm; do bits qemu-aarch64-static -cpu max "$1/bits" -- $isa few; done
+                # No ARMv8.2: an instruction of a newer processor would end the program.
+                bits qemu-aarch64-static -cpu cortex-a72 "$1/bits" -- neon few
+                return
+            fi
+            translates "$1/example"
+            bits "$1/bits" --
+            bits "$1/bits" -- base
+            ;;
+        sanitize)
+            local checks=(-fsanitize=address,undefined -fno-sanitize-recover=all -O1 -g1)
+            compile "$1" g++ "${checks[@]}"
+            programs "$1" gcc "${checks[@]}" -- "${link[@]}"
+            translates "$1/example"
+            bits "$1/bits" -- auto few
+            bits "$1/bits" -- base few
+            ;;
+        shared)
+            compile "$1" g++ -O1 -fPIC -fvisibility=hidden
+            g++ -shared "$1"/*.o -o "$1/libxformer.so" -pthread -Wl,--version-script="$sources/xformer.map" -Wl,-z,defs
+            diff <(sed -nE 's/^ +(xf_\w+);$/\1/p' "$root/lib/xformer.map") \
+                <(nm -D --defined-only "$1/libxformer.so" | sed -nE 's/^.* T (\w+)@@.*$/\1/p') ||
+                fail "the exported functions differ from lib/xformer.map"
+            # Names that could conflict with those of a program: the C++ library's own (of std, and operators) are weak.
+            nm -C --defined-only --extern-only "$1"/*.o | sed -nE 's/^[0-9a-f]+ [A-Z] (.*)$/\1/p' |
+                grep -vE '^((guard variable for|typeinfo (name )?for|vtable for|VTT for) )?(xf_\w+$|xf::|DW\.ref\.)' |
+                grep -v '\b\(xf\|std\|__gnu_cxx\)::' >"$1/names" || true
+            [ ! -s "$1/names" ] || { cat "$1/names"; fail "these names are outside the namespace xf"; }
+            gcc -I"$sources" "$sources/example.c" -L"$1" -lxformer -Wl,-rpath,"$build/$1" -o "$1/example"
+            translates "$1/example"
+            ;;
+        *) fail "unknown stage '$1'" ;;
+    esac
+}
+
+for name in "${stages[@]}"; do
+    rm -rf "${build:?}/$name"
+    stage "$name"
+    echo "platforms.sh: amalgamation, $name passed"
+done
