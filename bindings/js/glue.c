@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xformer/experimental.h"
 #include "xformer/xformer.h"
 
 #define EXPORT __attribute__((used, visibility("default")))
@@ -25,6 +26,8 @@ AT(xf_event, status, 36);
 AT(xf_sentence_info, hypothesis_count, 16);
 AT(xf_sentence_info, source_ends, 20);
 AT(xf_sentence_info, source_token_count, 24);
+AT(xf_span, begin, 0);
+AT(xf_span, end, 4);
 AT(xf_hypothesis, ids, 4);
 AT(xf_hypothesis, id_count, 8);
 AT(xf_hypothesis, text, 12);
@@ -248,4 +251,90 @@ EXPORT void *xfjs_save(xfjs *t, const char *options, size_t *size) {
     }
     free(block);
     return NULL;
+}
+
+/* Returns the value of an option of the model, or NULL. */
+EXPORT const char *xfjs_option(const xfjs *t, const char *key) {
+    const char *value = NULL;
+    return xf_config_get(xf_model_config(t->model), key, &value, &err) == XF_OK ? value : NULL;
+}
+
+/* The functions below return a block for free(), or NULL. */
+
+static void *allocate(size_t count, size_t size) {
+    void *const block = calloc(count + 1, size);
+    if (block == NULL) set_error(XF_ERROR_NO_MEMORY, "out of memory for a result");
+    return block;
+}
+
+/* Returns the sentences of a text as count xf_span. */
+EXPORT xf_span *xfjs_split(const char *text, size_t length, const char *language, size_t max_characters,
+                           size_t *count) {
+    xf_status status = xf_split_sentences(text, length, language, max_characters, NULL, 0, count, &err);
+    if (status != XF_OK && status != XF_ERROR_BUFFER_TOO_SMALL) return NULL;
+    xf_span *const spans = allocate(*count, sizeof *spans);
+    if (spans == NULL) return NULL;
+    status = xf_split_sentences(text, length, language, max_characters, spans, *count, count, &err);
+    if (status == XF_OK) return spans;
+    free(spans);
+    return NULL;
+}
+
+/* Returns the ids of a text, with the symbols that the model adds. side: XF_SIDE_... */
+EXPORT int32_t *xfjs_encode(const xfjs *t, int32_t side, const char *text, size_t length, const char *options,
+                            size_t *count) {
+    xf_config *const config = config_of(options);
+    int32_t *ids = NULL;
+    if (config == NULL) return NULL;
+    xf_status status = xf_model_encode(t->model, side, text, length, config, NULL, 0, count, &err);
+    if (status == XF_OK || status == XF_ERROR_BUFFER_TOO_SMALL) ids = allocate(*count, sizeof *ids);
+    if (ids != NULL) {
+        status = xf_model_encode(t->model, side, text, length, config, ids, *count, count, &err);
+        if (status != XF_OK) {
+            free(ids);
+            ids = NULL;
+        }
+    }
+    xf_config_free(config);
+    return ids;
+}
+
+/* Returns the NUL-terminated name of a token. */
+EXPORT char *xfjs_piece(const xfjs *t, int32_t side, int32_t id) {
+    const xf_tokenizer *const tokenizer = xf_tokenizer_side(xf_model_tokenizer(t->model), side);
+    size_t length = 0;
+    xf_status status = xf_tokenizer_get_piece(tokenizer, id, NULL, 0, &length, &err);
+    if (status != XF_OK && status != XF_ERROR_BUFFER_TOO_SMALL) return NULL;
+    char *const piece = allocate(length, 1);
+    if (piece == NULL) return NULL;
+    status = xf_tokenizer_get_piece(tokenizer, id, piece, length + 1, &length, &err);
+    if (status == XF_OK) return piece;
+    free(piece);
+    return NULL;
+}
+
+/* Returns the attention weights of a layer for one pair of ids, as count numbers. kind: XF_ATTENTION_... */
+EXPORT float *xfjs_attention(const xfjs *t, int32_t kind, int32_t layer, const int32_t *source, size_t source_count,
+                             const int32_t *target, size_t target_count, size_t *count) {
+    const int64_t source_offsets[2] = {0, (int64_t)source_count}, target_offsets[2] = {0, (int64_t)target_count};
+    const xf_batch pair = {.struct_size = sizeof pair,
+                           .sentences = 1,
+                           .src_ids = source,
+                           .src_offsets = source_offsets,
+                           .tgt_ids = target,
+                           .tgt_offsets = target_offsets};
+    xf_decoder *decoder = NULL;
+    float *weights = NULL;
+    if (xf_decoder_create(t->model, NULL, NULL, &decoder, &err) != XF_OK) return NULL;
+    xf_status status = xf_attention_weights(decoder, &pair, kind, layer, NULL, 0, count, &err);
+    if (status == XF_ERROR_BUFFER_TOO_SMALL) weights = allocate(*count, sizeof *weights);
+    if (weights != NULL) {
+        status = xf_attention_weights(decoder, &pair, kind, layer, weights, *count, count, &err);
+        if (status != XF_OK) {
+            free(weights);
+            weights = NULL;
+        }
+    }
+    xf_decoder_free(decoder);
+    return weights;
 }

@@ -112,6 +112,19 @@ export class Wasm {
     }
   }
 
+  /** Calls produce(addresses..., size), which returns a block of *size elements, and read(block, *size); frees it. */
+  block(blocks, produce, read) {
+    return this.with([...blocks, new Uint8Array(4)], (...addresses) => {
+      const at = produce(...addresses);
+      if (at === 0) throw this.error();
+      try {
+        return read(at, this.u32(addresses.at(-1)));
+      } finally {
+        this.call.free(at);
+      }
+    });
+  }
+
   error() {
     const at = this.call.xfjs_error();
     return new XformerError(this.text(at + 8), this.text(this.call.xfjs_status_name(this.i32(at))));

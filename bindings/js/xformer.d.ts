@@ -15,6 +15,11 @@ export interface DecodeOptions {
   beam?: number;
   /** Number of hypotheses in the result, at most `beam`. Default: 1. */
   nBest?: number;
+  /**
+   * Maximum number of alternatives: each of the most probable tokens after the prefix begins one hypothesis, which
+   * greedy search completes. Replaces `beam` and `nBest`.
+   */
+  alternatives?: number;
   /** Align each token of a hypothesis to a token of the source. Default: false. */
   alignment?: boolean;
   /** Languages of a multilingual model. */
@@ -60,7 +65,7 @@ export interface Hypothesis {
 
 /** The best hypothesis, and all of them. */
 export interface Translation extends Hypothesis {
-  /** At most `nBest`, best first. */
+  /** At most `nBest` or `alternatives`, best first. */
   hypotheses: Hypothesis[];
   /** Where each token of the source ends in the given text. Empty without the option `alignment`. */
   sourceEnds: number[];
@@ -73,8 +78,11 @@ export interface TrainOptions {
   learningRate?: number;
   /** Maximum number of tokens per side of a batch ("data.batch_tokens"). Default: 1000. */
   batchTokens?: number;
-  /** Receives the result of each step. A returned promise is awaited; an exception ends the training. */
-  onStep?: (stats: StepStats) => void | Promise<void>;
+  /**
+   * Receives the result of each step. A returned promise is awaited. The value false ends the training and keeps what
+   * was learned so far; an exception ends it and keeps nothing.
+   */
+  onStep?: (stats: StepStats) => void | boolean | Promise<void | boolean>;
   /** Ends the training; the promise is then rejected with `signal.reason`. */
   signal?: AbortSignal;
   /** Further options of the groups "train.", "data.", and "text.". They take precedence over those above. */
@@ -95,6 +103,36 @@ export interface StepStats {
   gradientNorm: number;
 }
 
+export interface SplitOptions {
+  /** ISO 639-1 code, such as "de", which selects abbreviations and rules. Default: the lists of all languages. */
+  language?: string;
+  /** Longer sentences are divided. In Unicode code points; 0, the default: no limit. */
+  maxCharacters?: number;
+}
+
+export interface AttentionOptions {
+  /** Encoder self-attention, decoder self-attention, or encoder-decoder attention, the default. */
+  kind?: "encoder" | "decoder" | "cross";
+  /** Layer from 0, the lowest. Default: the highest. */
+  layer?: number;
+  /** Languages of a multilingual model. */
+  sourceLanguage?: string;
+  targetLanguage?: string;
+}
+
+export interface Attention {
+  /** Number of layers of this kind. */
+  layers: number;
+  layer: number;
+  heads: number;
+  /** Pieces of the queries. Query i of the decoder predicts piece i of the target. */
+  queries: string[];
+  /** Pieces of the keys, with the symbols that the model adds. */
+  keys: string[];
+  /** Weights by head, query, and key: `weights[(head * queries.length + query) * keys.length + key]`. */
+  weights: Float32Array;
+}
+
 export interface LoadOptions extends DecodeOptions {
   /** Type of the matrices in memory; "same", the default, is that of the file. */
   weights?: "same" | "fp32" | "fp16" | "bf16" | "int8";
@@ -113,11 +151,23 @@ export class Translator {
   translate(text: string, options?: TranslateOptions): Promise<Translation>;
 
   /**
-   * Trains a copy of the model with [source, target] pairs and returns the result of the last step. If all steps
-   * succeed, later translations and save() use the trained model; otherwise the model remains as it was. Translations
+   * Trains a copy of the model with [source, target] pairs and returns the result of the last step. If no step
+   * fails, later translations and save() use the trained model; otherwise the model remains as it was. Translations
    * that run at the same time use the earlier model.
    */
   train(pairs: Iterable<readonly [string, string]>, options?: TrainOptions): Promise<StepStats>;
+
+  /** Returns an option of the model as text, such as option("model.max_length"); see docs/guide/options.md. */
+  option(key: string): string;
+
+  /**
+   * Finds the sentences of a text, because a model translates single sentences. Returns [begin, end] of each, as
+   * indices into the text; the text between them is white space. A line end always ends a sentence.
+   */
+  splitSentences(text: string, options?: SplitOptions): [begin: number, end: number][];
+
+  /** Returns the attention weights of one layer for a source and its translation. */
+  attention(source: string, target: string, options?: AttentionOptions): Attention;
 
   /** Returns the model file. weights: the type of its matrices; "same", the default, is that of the model. */
   save(options?: { weights?: "same" | "fp32" | "fp16" | "bf16" | "int8" }): Uint8Array;

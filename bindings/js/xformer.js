@@ -12,6 +12,8 @@ export { XformerError };
 
 const kSliceMs = 10; // of computing between two events of the page
 const kDone = 1; // XF_DONE
+const kSides = { source: 1, target: 2 }; // XF_SIDE_...
+const kAttention = { encoder: 1, decoder: 2, cross: 3 }; // XF_ATTENTION_...
 
 const encoder = new TextEncoder();
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
@@ -29,10 +31,11 @@ function optionBytes(options) {
   return encoder.encode(text + "\0");
 }
 
-function decodeOptions({ beam, nBest, alignment, sourceLanguage, targetLanguage, config }) {
+function decodeOptions({ beam, nBest, alternatives, alignment, sourceLanguage, targetLanguage, config }) {
   return {
-    "decode.beam": beam,
-    "decode.n_best": nBest,
+    "decode.beam": alternatives === undefined ? beam : 1,
+    "decode.n_best": alternatives ?? nBest,
+    "decode.alternatives": alternatives === undefined ? undefined : true,
     "decode.alignment": alignment,
     "text.source_language": sourceLanguage,
     "text.target_language": targetLanguage,
@@ -242,7 +245,7 @@ export class Translator {
           learningRate: wasm.f64(at + 56),
           gradientNorm: wasm.f64(at + 64),
         };
-        await onStep?.(last);
+        if ((await onStep?.(last)) === false) break;
       }
       keep = 1;
       return last;
@@ -257,13 +260,60 @@ export class Translator {
 
   save({ weights } = {}) {
     const wasm = this.#open();
-    return wasm.with([optionBytes({ "model.weights": weights }), new Uint8Array(4)], (options, size) => {
-      const at = wasm.call.xfjs_save(this.#handle, options, size);
-      if (at === 0) throw wasm.error();
-      const bytes = wasm.bytes(at, wasm.u32(size)).slice();
-      wasm.call.free(at);
-      return bytes;
-    });
+    return wasm.block([optionBytes({ "model.weights": weights })],
+      (options, size) => wasm.call.xfjs_save(this.#handle, options, size),
+      (at, size) => wasm.bytes(at, size).slice());
+  }
+
+  option(key) {
+    const wasm = this.#open();
+    const at = wasm.with([encoder.encode(key)], (name) => wasm.call.xfjs_option(this.#handle, name));
+    if (at === 0) throw wasm.error();
+    return wasm.text(at);
+  }
+
+  splitSentences(text, { language = "", maxCharacters = 0 } = {}) {
+    const wasm = this.#open();
+    if (typeof text !== "string") throw invalid(`the text is of type ${typeof text}, expected a string`);
+    if (!(maxCharacters >= 0 && maxCharacters < 2 ** 32))
+      throw invalid(`maxCharacters is ${maxCharacters}, expected a number from 0`);
+    const bytes = encoder.encode(text);
+    const spans = wasm.block([bytes, encoder.encode(language)],
+      (at, code, size) => wasm.call.xfjs_split(at, bytes.length, code, maxCharacters, size),
+      (at, size) => wasm.array(Uint32Array, at, 2 * size));
+    const ends = stringEnds(bytes, spans);
+    return Array.from({ length: ends.length / 2 }, (_, i) => ends.slice(2 * i, 2 * i + 2));
+  }
+
+  /** Ids of a text, with the symbols that the model adds. */
+  #encode(side, text, config) {
+    if (typeof text !== "string") throw invalid(`the ${side} is of type ${typeof text}, expected a string`);
+    const wasm = this.#wasm;
+    const bytes = encoder.encode(text);
+    return wasm.block([bytes, config],
+      (at, options, size) => wasm.call.xfjs_encode(this.#handle, kSides[side], at, bytes.length, options, size),
+      (at, size) => wasm.array(Int32Array, at, size));
+  }
+
+  attention(source, target, options = {}) {
+    const wasm = this.#open();
+    const { kind = "cross" } = options;
+    if (!Object.hasOwn(kAttention, kind))
+      throw invalid(`kind is '${kind}', expected 'encoder', 'decoder', or 'cross'`);
+    const layers = Number(this.option(kind === "encoder" ? "model.encoder_layers" : "model.decoder_layers"));
+    const { layer = layers - 1 } = options;
+    const config = optionBytes(decodeOptions(options));
+    const ids = { source: this.#encode("source", source, config), target: this.#encode("target", target, config) };
+    const pieces = (side) => ids[side].map((id) => wasm.block([],
+      () => wasm.call.xfjs_piece(this.#handle, kSides[side], id), (at) => wasm.text(at)));
+    const weights = wasm.block([new Uint8Array(Int32Array.from(ids.source).buffer),
+      new Uint8Array(Int32Array.from(ids.target).buffer)],
+      (from, to, size) => wasm.call.xfjs_attention(this.#handle, kAttention[kind], layer, from, ids.source.length, to,
+        ids.target.length, size),
+      (at, size) => new Float32Array(wasm.call.memory.buffer, at, size).slice());
+    const queries = pieces(kind === "encoder" ? "source" : "target");
+    const keys = pieces(kind === "decoder" ? "target" : "source");
+    return { layers, layer, heads: weights.length / (queries.length * keys.length), queries, keys, weights };
   }
 
   close() {

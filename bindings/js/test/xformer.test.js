@@ -55,6 +55,48 @@ test("options select beam, alternatives, and alignment", async () => {
   for (const index of result.alignment) assert.ok(index >= -1 && index < result.sourceEnds.length);
 });
 
+test("alternatives begin with different tokens after the prefix", async () => {
+  const translator = await load(model);
+  const options = { prefix: "Möchten Sie", alternatives: 4 };
+  const { hypotheses } = await translator.translate("Do you want to save the changes?", options);
+  assert.equal(hypotheses[0].text, "Möchten Sie die Änderungen speichern?");
+  assert.equal(new Set(hypotheses.map((one) => one.text)).size, 4);
+  assert.ok(hypotheses.every((one) => one.text.startsWith(options.prefix)));
+});
+
+test("splits sentences and keeps string offsets", async () => {
+  const translator = await load(model);
+  const text = " Dr. Müller is here. 😀 Yes!\n\nA line\nAnother one ";
+  const parts = (options) => translator.splitSentences(text, options).map((span) => text.slice(...span));
+  assert.deepEqual(parts({ language: "en" }), ["Dr. Müller is here.", "😀 Yes!", "A line", "Another one"]);
+  assert.ok(parts({ maxCharacters: 5 }).every((part) => [...part].length <= 5));
+  assert.deepEqual(translator.splitSentences(""), []);
+  assert.throws(() => translator.splitSentences(1), status("XF_ERROR_INVALID_ARGUMENT"));
+  assert.throws(() => translator.splitSentences("a", { maxCharacters: -1 }), status("XF_ERROR_INVALID_ARGUMENT"));
+});
+
+test("attention has one distribution for each query", async () => {
+  const translator = await load(model, { weights: "int8" });
+  assert.equal(translator.option("model.decoder_layers"), "3");
+  assert.throws(() => translator.option("model.layerz"), status("XF_ERROR_NOT_FOUND"));
+  const [source, target] = Object.entries(kSentences)[1];
+  for (const kind of ["encoder", "decoder", "cross"]) {
+    const { layers, layer, heads, queries, keys, weights } = translator.attention(source, target, { kind });
+    assert.deepEqual([layers, layer, heads], [3, 2, 4]);
+    assert.equal(weights.length, heads * queries.length * keys.length);
+    for (let row = 0; row < heads * queries.length; ++row) {
+      const sum = weights.subarray(row * keys.length, (row + 1) * keys.length).reduce((a, b) => a + b);
+      assert.ok(Math.abs(sum - 1) < 1e-5);
+    }
+  }
+  const { queries, keys } = translator.attention(source, target);
+  const plain = (pieces) => pieces.slice(0, -1).join("").replaceAll("▁", " ").trim();
+  assert.deepEqual([plain(keys), plain(queries)], [source, target]);
+  assert.throws(() => translator.attention(source, target, { layer: 3 }), status("XF_ERROR_OUT_OF_RANGE"));
+  assert.throws(() => translator.attention(source, target, { kind: "all" }), status("XF_ERROR_INVALID_ARGUMENT"));
+  assert.throws(() => translator.attention("word ".repeat(3000), target), status("XF_ERROR_OUT_OF_RANGE"));
+});
+
 test("onToken receives growing beginnings of the result", async () => {
   const translator = await load(model);
   const seen = [];
@@ -108,6 +150,23 @@ test("trains, saves, and loads the trained model", async () => {
   assert.ok(Math.abs(saved.length - model.length) < 65536, `${saved.length}`);
   const again = await load(saved);
   assert.equal((await again.translate(pairs[0][0])).text, result.text);
+});
+
+test("an int8 file is trained", async () => {
+  const small = (await load(model)).save({ weights: "int8" });
+  assert.ok(small.length < 0.6 * model.length);
+  const translator = await load(small, { weights: "int8" });
+  const pair = ["The printer is out of paper.", "Der Drucker hat kein Papier mehr."];
+  assert.notEqual((await translator.translate(pair[0])).text, pair[1]);
+  const last = await translator.train([pair], {
+    steps: 40,
+    learningRate: 1e-4,
+    config: { "train.dropout": 0, "train.label_smoothing": 0 },
+    onStep: ({ loss }) => loss > 0.15, // false ends the training and keeps its result
+  });
+  assert.ok(last.step > 3 && last.step < 40 && last.loss <= 0.15, JSON.stringify(last));
+  assert.equal((await translator.translate(pair[0])).text, pair[1]);
+  assert.ok(translator.save({ weights: "int8" }).length < small.length + 65536);
 });
 
 test("training that is aborted changes nothing", async () => {
