@@ -26,6 +26,7 @@ async function compileUrl(url) {
   }
   const response = await fetch(url);
   if (!response.ok) throw new XformerError(`${url} has the status ${response.status}, expected 200`, "XF_ERROR_IO");
+  if (response.headers.get("Content-Type") === "application/wasm") return WebAssembly.compileStreaming(response);
   return WebAssembly.compile(await response.arrayBuffer());
 }
 

@@ -59,11 +59,12 @@ const state = {
 
 /* --- Requests --- */
 
-/* Sends a request. Throws an Error with a sentence for the user. */
+/* Sends a request. Throws an Error with a sentence for the user. A page without a server, examples/browser, defines
+   respond(), which replaces fetch(). */
 async function call(path, options = {}) {
   let response;
   try {
-    response = await fetch(path, options);
+    response = await (globalThis.respond ?? fetch)(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Error("The server cannot be reached. Check the connection and try again.");
@@ -400,7 +401,7 @@ async function openMenu(word) {
     if (signal.aborted) return;
     const texts = [...new Set([found.translatedText, ...found.alternatives ?? []])]
       .filter((text) => text.trim() !== old.trim());
-    byId("menu-note").textContent = texts.length ? "" : "The server found no alternatives.";
+    byId("menu-note").textContent = texts.length ? "" : "No alternatives were found.";
     texts.forEach((text, index) => {
       /* The prefix is not repeated, except the beginning of a word that the alternative continues. */
       const begin = text.startsWith(prefix) ? prefix.length : text.lastIndexOf(" ", prefix.trimEnd().length - 1) + 1;

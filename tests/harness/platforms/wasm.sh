@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
 # Compiles for WebAssembly with emscripten and runs the result in Node.js: the target wasm of tests/platforms.sh.
 #
-#     tests/harness/platforms/wasm.sh [bits | js | units]...        without an argument: all
+#     tests/harness/platforms/wasm.sh [build | bits | js | units | browser | wasmtime]...
 #
+# Without an argument: bits, js, units, and browser. The stages:
+#     build   only compiles xformer.wasm
 #     bits    the hashes of tests/golden/bits_base.txt, which are those of x86-64 without OpenBLAS
 #     js      the tests of bindings/js, and the size of xformer.wasm and xformer.js
 #     units   the unit tests, except those of wasm.tsv
+#     browser   tests/surfaces/browser: the page of examples/browser in Chromium, whose screenshots are then in
+#             build/platforms/pictures
+#     wasmtime   translation and training in wasmtime, compared with Node.js. Needs the Python package wasmtime and
+#             wasm-opt of Binaryen 118 or newer, for which XF_WASM_OPT is a command (wasm-opt)
 #
 # Needs the Debian packages emscripten, node-acorn, and rapidjson-dev, Node.js 18 or newer, and the sources of Debian in
 # XF_SOURCES (default: build/platforms/sources):
@@ -18,7 +24,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 here=$PWD/tests/harness/platforms
-stages=" ${*:-bits js units} "
+stages=" ${*:-bits js units browser} "
 sources=${XF_SOURCES:-$PWD/build/platforms/sources}
 build=$PWD/build/platforms/wasm prefix=$PWD/build/platforms/wasm/prefix
 toolchain=/usr/share/emscripten/cmake/Modules/Platform/Emscripten.cmake
@@ -27,13 +33,16 @@ skip() { echo "platforms.sh: $*; see tests/harness/platforms/wasm.sh" >&2; exit 
 
 command -v em++ >/dev/null && [ -e $toolchain ] || skip "emscripten was not found"
 command -v node >/dev/null || skip "Node.js was not found"
+[[ $stages != " browser " ]] || command -v chromium >/dev/null || skip "Chromium was not found"
 utf8proc=$(echo "$sources"/utf8proc-*/) cmocka=$(echo "$sources"/cmocka-*/)
 [ -e "$utf8proc/utf8proc.c" ] && [ -e "$cmocka/src/cmocka.c" ] || skip "the sources of utf8proc and cmocka are missing"
 [ -d /usr/include/rapidjson ] || skip "the Debian package rapidjson-dev is missing"
 export NODE_PATH=${NODE_PATH-/usr/share/nodejs} # acorn, for emscripten
 # Node.js has fetch(), which emscripten 3.1.6 would use for files.
 export NODE_OPTIONS=--no-experimental-fetch
-flags="-msimd128 -fwasm-exceptions"
+# Without -finline-functions, emscripten leaves inlining to the linker: the file is smaller by a tenth, and loading a model
+# takes three times as long.
+flags="-msimd128 -fwasm-exceptions -finline-functions"
 
 # package NAME FILE OPTION...: compiles a library of one file, and describes it to pkg-config.
 package() {
@@ -91,6 +100,18 @@ if [[ $stages == *" js "* ]]; then
     bytes=$(cat "${package[@]}" | wc -c)
     echo "${package[*]}: $bytes bytes, compressed $(cat "${package[@]}" | gzip -9 | wc -c)"
     [ "$bytes" -le $most_bytes ] || failed+=("the size, expected at most $most_bytes bytes")
+fi
+if [[ $stages == *" browser "* ]]; then
+    node examples/browser/assemble.mjs "$build/page" &&
+        python3 tests/surfaces/browser/page.py "$build/page" "$PWD/build/platforms/pictures" || failed+=(browser)
+fi
+if [[ $stages == *" wasmtime "* ]]; then
+    # emscripten 3.1.6 writes the first version of the exception instructions, which wasmtime does not have.
+    inputs=(examples/translate/en-de.xf examples/translate/data/small.test.tsv)
+    ${XF_WASM_OPT:-wasm-opt} --all-features --translate-to-exnref "$bin/xformer.wasm" -o "$build/exnref.wasm" &&
+        python3 "$here/second_engine.py" "$build/exnref.wasm" "${inputs[@]}" >"$build.wasmtime" &&
+        NODE_OPTIONS='' node "$here/second_engine.mjs" "${inputs[@]}" >"$build.node" &&
+        python3 "$here/second_engine.py" --compare "$build.wasmtime" "$build.node" || failed+=(wasmtime)
 fi
 if [[ $stages == *" units "* ]]; then
     for unit in "${units[@]}"; do
