@@ -19,9 +19,6 @@ struct named_file {
     const char *option, *path;
 };
 
-/* Returns whether two paths name the same existing file or folder. */
-bool is_same_file(const char *one, const char *other);
-
 /* Returns the name of a file without its folders. */
 const char *base_name(const char *path);
 

@@ -7,20 +7,11 @@
 
 #include "lines.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common.h"
-
-/* Returns whether read() would return without waiting. */
-static bool is_ready(int fd) {
-    struct pollfd request = {.fd = fd, .events = POLLIN};
-    return poll(&request, 1, 0) != 0; /* read() reports any error */
-}
+#include "system.h"
 
 /* Makes room after the buffered bytes. The buffer never exceeds twice the size of the longest line. */
 static void make_room(struct line_reader *reader) {

@@ -3,16 +3,14 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include "program.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common.h"
 #include "options.h"
+#include "system.h"
 
 enum { MOST_COMMANDS = 16 };
 
@@ -33,7 +31,7 @@ static int finish(int status) {
 }
 
 int run_program(const struct command *commands, size_t count, const char *notes, int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); /* writing then fails with EPIPE; see check_output() */
+    start_process(&argc, &argv);
     if (argc < 2) {
         print_usage(commands, count, notes, stderr);
         return EXIT_USAGE;

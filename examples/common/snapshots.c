@@ -9,10 +9,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "files.h"
 #include "signals.h"
+#include "system.h"
 
 enum { NAME_SIZE = 4096 + 32 };
 

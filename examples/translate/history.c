@@ -5,13 +5,13 @@
  */
 #include "history.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common.h"
 #include "files.h"
+#include "system.h"
 
 enum { NUMBERS = 9, LONGEST_ROW = 512 };
 

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "commands.h"
 #include "common.h"
 #include "options.h"
+#include "system.h"
 
 /* Prints what the header of a file reports. */
 static xf_status print_file(xf_context *context, const char *path, const xf_config *config, xf_error *err) {

@@ -8,11 +8,11 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <string.h>
-#include <unistd.h>
 
 #include "commands.h"
 #include "common.h"
 #include "program.h"
+#include "system.h"
 
 const char program_name[] = "translate";
 
@@ -27,10 +27,9 @@ static const struct command commands[] = {
 const char *model_beside(void) {
     static const char name[] = "en-de.xf";
     static char path[4096 + sizeof name];
-    const ssize_t length = readlink("/proc/self/exe", path, 4096); /* adds no NUL; path was all zeros */
-    char *const slash = length > 0 && length < 4096 ? strrchr(path, '/') : NULL;
-    if (slash != NULL) strcpy(slash + 1, name);
-    if (slash != NULL && access(path, R_OK) == 0) return path;
+    const bool found = program_path(path, 4096);
+    if (found) strcpy(last_name(path), name);
+    if (found && access(path, R_OK) == 0) return path;
     complain("--model M.xf is missing, and the folder of the program has no %s", name);
     return NULL;
 }

@@ -7,13 +7,13 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "commands.h"
 #include "common.h"
 #include "lines.h"
 #include "options.h"
 #include "signals.h"
+#include "system.h"
 
 enum { BATCH_LINES = 256 };
 

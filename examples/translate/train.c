@@ -8,9 +8,9 @@
 #include "train.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "signals.h"
+#include "system.h"
 
 static bool is_due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
 

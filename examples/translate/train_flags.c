@@ -7,10 +7,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "files.h"
+#include "system.h"
 #include "train.h"
 
 #define FLAG(name, kind, member, argument, doc) \

@@ -13,6 +13,7 @@
 
 #include <xformer/experimental.h>
 
+#include "system.h"
 #include "train.h"
 
 bool is_writer(const struct run *run) { return run->rank == 0; }
@@ -30,8 +31,8 @@ bool find_ranks(struct run *run) {
     if (is_writer(run)) return true;
     run->snapshots.reads_only = true;
     run->flags.report = NULL;
-    if (freopen("/dev/null", "w", stdout) != NULL) return true;
-    complain("cannot open /dev/null");
+    if (freopen(NULL_DEVICE, "w", stdout) != NULL) return true;
+    complain("cannot open %s", NULL_DEVICE);
     return false;
 }
 

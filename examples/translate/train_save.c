@@ -9,12 +9,12 @@
 
 #include "train.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "files.h"
 #include "signals.h"
+#include "system.h"
 
 bool save_checkpoint(struct run *run) {
     xf_error err;

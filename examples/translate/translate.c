@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "attention.h"
 #include "commands.h"
@@ -17,6 +16,7 @@
 #include "line_checks.h"
 #include "lines.h"
 #include "options.h"
+#include "system.h"
 
 struct session {
     const char *model, *banned;

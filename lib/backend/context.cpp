@@ -5,6 +5,8 @@
 #include <cstdarg>
 #include <cstdlib>
 #include <exception>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/os/process.h"
@@ -15,8 +17,8 @@ namespace {
 // Launchers set the number of processes in the environment: Open MPI, PMI (MPICH, srun), Slurm.
 bool is_started_with_others() {
     for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
-        const char *const ranks = environment(name);
-        if (ranks != nullptr && std::strtol(ranks, nullptr, 10) > 1) return true;
+        const std::optional<std::string> ranks = environment(name);
+        if (ranks && std::strtol(ranks->c_str(), nullptr, 10) > 1) return true;
     }
     return false;
 }

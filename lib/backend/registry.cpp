@@ -31,13 +31,13 @@ struct Known {
 };
 constexpr Known kKnown[] = {{"cuda", "cuda", nullptr}, {"openblas", "cpu", kOpenblas}, {"ref", "cpu", xf_ref_backend}};
 
-// Appends the folders of a colon-separated list. A relative folder would depend on the current directory: it is an
+// Appends the folders of a list. A relative folder would depend on the current directory: it is an
 // error in an option, and ignored elsewhere (option is null).
 void add_folders(std::string_view list, const char *option, std::vector<std::string> *folders) {
     while (!list.empty()) {
-        const size_t end = list.find(':');
+        const size_t end = list.find(kListSeparator);
         const std::string_view folder = list.substr(0, end);
-        const bool absolute = !folder.empty() && folder[0] == '/';
+        const bool absolute = is_absolute_path(folder);
         XF_CHECK(absolute || folder.empty() || option == nullptr, XF_ERROR_INVALID_ARGUMENT,
                  "%s has the folder '%.*s', expected a name that begins with a slash", option,
                  static_cast<int>(std::min<size_t>(folder.size(), 128)), folder.data());
@@ -51,8 +51,7 @@ std::vector<std::string> search_path(const std::string &first, bool given_only) 
     add_folders(first, "context.backend_path", &folders);
     if (given_only) return folders;
     // Like LD_LIBRARY_PATH, it precedes the library's own folder, so that it can replace an installed plugin.
-    const char *listed = environment("XF_BACKEND_PATH");
-    add_folders(listed != nullptr ? listed : "", nullptr, &folders);
+    add_folders(environment("XF_BACKEND_PATH").value_or(""), nullptr, &folders);
     const std::string own = own_folder();
     if (!own.empty()) {
         folders.push_back(own + "/xformer");

@@ -94,10 +94,10 @@ AtomicFile::Target AtomicFile::resolve(const std::string &path, const IoOps &io)
     if (found == 0 && status.kind != FileKind::kRegular)
         throw Error(XF_ERROR_IO, format("'%s' is %s, expected a file", path.c_str(), kind_name(status.kind)),
                     status.kind == FileKind::kFolder ? EISDIR : EINVAL);
-    const size_t slash = real.rfind('/');
+    const size_t offset = name_offset(real);
     Target target;
-    target.folder = slash == std::string::npos ? "." : real.substr(0, slash + 1);
-    target.name = slash == std::string::npos ? real : real.substr(slash + 1);
+    target.folder = offset == 0 ? "." : real.substr(0, offset);
+    target.name = real.substr(offset);
     target.permissions = found == 0 ? status.permissions : 0666;
     XF_CHECK(!target.name.empty(), XF_ERROR_INVALID_ARGUMENT, "'%s' names a folder, expected a file", path.c_str());
     XF_CHECK(target.name.size() + std::strlen(kPrevious) <= kMaxNameBytes, XF_ERROR_INVALID_ARGUMENT,

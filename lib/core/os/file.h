@@ -28,6 +28,11 @@ enum class OpenMode {
     kCreate,  // for writing; fails with EEXIST if the file exists
 };
 
+// Whether the path does not depend on the current folder, and where its last name begins: 0 if it has no folder.
+bool is_absolute_path(std::string_view path);
+size_t name_offset(std::string_view path);
+extern const char kListSeparator;  // between the paths of a list: ':', on Windows ';'
+
 // The `folder` of a path that is absolute or relative to the current folder.
 extern const int kCurrentFolder;
 

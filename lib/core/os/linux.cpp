@@ -50,7 +50,10 @@ std::string mapped_file(const void *address) {
 
 }  // namespace
 
-const char *environment(const char *name) { return secure_getenv(name); }
+std::optional<std::string> environment(const char *name) {
+    const char *const value = secure_getenv(name);
+    return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+}
 
 int processor_count() {
     cpu_set_t set;

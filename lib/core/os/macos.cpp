@@ -16,7 +16,10 @@
 
 namespace xf {
 
-const char *environment(const char *name) { return issetugid() != 0 ? nullptr : getenv(name); }
+std::optional<std::string> environment(const char *name) {
+    const char *const value = issetugid() != 0 ? nullptr : getenv(name);
+    return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+}
 
 int processor_count() { return std::thread::hardware_concurrency(); }
 

@@ -3,8 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/os/plugin.h"
 
+#if defined(_WIN32)
+#include <windows.h>
+#else
 #include <sys/mman.h>
 #include <unistd.h>
+#endif
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -17,12 +21,21 @@
 
 namespace xf {
 
+#if defined(_WIN32)
+int process_id() { return static_cast<int>(GetCurrentProcessId()); }
+
+bool has_address_space(size_t bytes) {
+    void *const range = VirtualAlloc(nullptr, bytes, MEM_RESERVE, PAGE_NOACCESS);
+    return range != nullptr && VirtualFree(range, 0, MEM_RELEASE);
+}
+#else
 int process_id() { return getpid(); }
 
 bool has_address_space(size_t bytes) {
     void *const map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return map != MAP_FAILED && munmap(map, bytes) == 0;
 }
+#endif
 
 #if defined(__aarch64__) && defined(__APPLE__)
 static bool has(const char *name) {

@@ -23,7 +23,11 @@
 namespace xf {
 
 const int kCurrentFolder = AT_FDCWD;
+const char kListSeparator = ':';
 static_assert(kMaxNameBytes == NAME_MAX);
+
+bool is_absolute_path(std::string_view path) { return path.starts_with('/'); }
+size_t name_offset(std::string_view path) { return path.rfind('/') + 1; }
 
 namespace {
 

@@ -4,14 +4,15 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "core/os/plugin.h"
 
 namespace xf {
 
-// The value of an environment variable; null if it is not set or the program runs with raised privileges.
-const char *environment(const char *name);
+// The value of an environment variable, unless it is not set or the program runs with raised privileges.
+std::optional<std::string> environment(const char *name);
 
 // Processors that this process may use, by its affinity mask.
 int processor_count();
@@ -33,7 +34,7 @@ void free_memory(void *ptr);
 // Shared libraries. load_library() returns null with the loader's message in `reason`. A library is never unloaded.
 void *load_library(const char *path, std::string *reason);
 void *library_symbol(void *library, const char *name);
-// "libxformer_<name>.so" here.
+// "libxformer_<name>.so", on Windows "xformer_<name>.dll".
 std::string plugin_file_name(const std::string &name);
 // The folder of the file that holds this code; empty if it cannot be found out.
 std::string own_folder();

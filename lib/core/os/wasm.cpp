@@ -23,7 +23,10 @@ int process_id() { return 1; }
 bool has_address_space(size_t) { return false; }
 CpuFeatures cpu_features() { return {}; }
 
-const char *environment(const char *name) { return getenv(name); }
+std::optional<std::string> environment(const char *name) {
+    const char *const value = getenv(name);
+    return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+}
 int processor_count() { return 1; }
 int cpu_quota(const std::string &, const std::string &) { return 0; }
 

@@ -162,9 +162,9 @@ XF_TEST(interrupted_and_short_writes_continue) {
     static int calls;
     calls = 0;
     IoOps io = system_io();
-    io.pwrite = [](int fd, const void *src, size_t bytes, off_t offset) {
+    io.pwrite = [](int fd, const void *src, size_t bytes, int64_t offset) -> int64_t {
         errno = EINTR;
-        return ++calls % 2 ? ssize_t{-1} : system_io().pwrite(fd, src, std::min<size_t>(bytes, 7), offset);
+        return ++calls % 2 ? int64_t{-1} : system_io().pwrite(fd, src, std::min<size_t>(bytes, 7), offset);
     };
     save(folder / "m", "a text of more than seven bytes", io);
     CHECK_EQ(load(folder / "m"), "a text of more than seven bytes");
@@ -181,7 +181,7 @@ XF_TEST(interrupted_flushes_are_repeated_and_preallocation_is_optional) {
         errno = EINTR;
         return ++syncs % 3 != 0 ? -1 : system_io().fsync(fd);
     };
-    io.allocate = [](int, off_t) {
+    io.allocate = [](int, int64_t) {
         ++wishes;
         errno = EINTR;
         return -1;

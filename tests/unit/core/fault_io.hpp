@@ -9,6 +9,9 @@
 
 #include <dirent.h>
 #include <unistd.h>
+#if defined(_WIN32)
+#include <windows.h>
+#endif
 
 #include "core/file.h"
 #include "support/temp_folder.hpp"
@@ -92,10 +95,15 @@ inline int count_temps(const TempFolder &folder) {
 }
 
 inline int open_descriptors() {
+#if defined(_WIN32)
+    DWORD count = 0;
+    GetProcessHandleCount(GetCurrentProcess(), &count);
+#else
     int count = 0;
     DIR *folder = opendir("/proc/self/fd");
     while (readdir(folder)) ++count;
     closedir(folder);
+#endif
     return count;
 }
 

@@ -1,0 +1,3 @@
+#pragma GCC system_header
+#include_next <fcntl.h>
+#include "support/windows/posix.h"

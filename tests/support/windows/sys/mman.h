@@ -1,0 +1,1 @@
+#include "support/windows/posix.h"
