@@ -50,7 +50,8 @@ for (const file of ["xformer.js", "wasm.js", "xformer.wasm"]) files[file] = read
 for (const file of ["engine.js", "tools.css", "tools.js", "worker.js", "words.js", "icon.svg", "manifest.webmanifest"])
   files[file] = read(`page/${file}`);
 
-const hashes = Object.entries(files).map(([path, content]) => [path, createHash("sha256").update(content).digest("hex")]);
+const sha256 = (content) => createHash("sha256").update(content).digest("hex");
+const hashes = Object.entries(files).map(([path, content]) => [path, sha256(content)]);
 files["sw.js"] = replace(read("page/sw.js").toString(), "const kFiles = {};",
   `const kFiles = ${JSON.stringify(Object.fromEntries(hashes), null, 2)};`);
 mkdirSync(folder, { recursive: true });

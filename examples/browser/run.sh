@@ -12,6 +12,10 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=${1:-$here/../../build/browser}
 
+if [ ! -e "$here/../../bindings/js/xformer.js" ]; then
+    echo "run.sh: found no bindings/js; expected a copy of the repository of libxformer" >&2
+    exit 1
+fi
 [ -e "$here/../../bindings/js/xformer.wasm" ] || "$here/../../tests/platforms.sh" wasm build || {
     echo "run.sh: xformer.wasm was not compiled; expected the packages that tests/harness/platforms/wasm.sh lists" >&2
     exit 1

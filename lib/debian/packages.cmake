@@ -24,6 +24,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DAT
   COMPONENT examples EXCLUDE_FROM_ALL FILES_MATCHING
   PATTERN CMakeLists.txt PATTERN "*.c" PATTERN "*.cpp" PATTERN "*.h" PATTERN "*.md" PATTERN "*.sh" PATTERN "*.tsv"
   PATTERN "*.html" PATTERN "*.css" PATTERN "*.js" PATTERN "*.cmake" PATTERN "*.py" PATTERN "*.sbatch" PATTERN "*.yaml"
+  PATTERN "*.mjs" PATTERN "*.svg" PATTERN "*.webmanifest"
   PATTERN Dockerfile PATTERN Containerfile PATTERN openapi.json PATTERN "*.service" PATTERN "*.default" PATTERN "*.1"
   PATTERN __pycache__ EXCLUDE)
 

@@ -11,8 +11,8 @@ const engine = {
   last: 0,
   notice: null, /* function of (event, data) that is not part of a call */
 
-  /* Calls a function of worker.js. */
-  call(name, values = {}, { signal, onEvent } = {}) {
+  /* Calls a function of worker.js. `wait`: a call that is aborted ends when the function does. */
+  call(name, values = {}, { signal, onEvent, wait = false } = {}) {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       if (!this.worker) this.start();
@@ -20,7 +20,7 @@ const engine = {
       this.calls.set(id, { resolve, reject, onEvent });
       signal?.addEventListener("abort", () => {
         this.worker?.postMessage({ id, abort: true });
-        if (this.calls.delete(id)) reject(signal.reason);
+        if (!wait && this.calls.delete(id)) reject(signal.reason);
       });
       this.worker.postMessage({ id, name, values, events: onEvent !== undefined });
     });

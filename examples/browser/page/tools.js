@@ -14,6 +14,7 @@ const MOST_CELLS = 6000; /* of the drawing of attention */
 
 const tools = {
   sentence: null, /* of state.sentences */
+  text: { source: "", target: "" }, /* of the sentence: what the tools show, also while the text changes */
   request: null, /* AbortController of the requests for the sentence */
   learning: null, /* AbortController */
   best: { key: "", list: [] },
@@ -22,7 +23,7 @@ const tools = {
 };
 
 const languages = () => ({ source: from.value, target: to.value });
-const textOf = (side) => (side === "source" ? source.value : state.translation).slice(...tools.sentence[side]);
+const textOf = (side) => tools.text[side];
 const percent = (number) => `${Math.round(100 * number)} %`;
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 const translateAgain = () => change({ now: true });
@@ -33,7 +34,7 @@ const translateAgain = () => change({ now: true });
 new MutationObserver(() => {
   const ready = state.sentences.length > 0 && output.querySelector(".word") !== null;
   byId("tools").classList.toggle("stale", !ready);
-  byId("tools").inert = !ready && !tools.learning;
+  byId("tools").ariaBusy = !ready;
   if (!source.value.trim()) byId("tools").hidden = true;
   if (ready) showSentences();
 }).observe(output, { childList: true });
@@ -52,19 +53,25 @@ async function showSentence(index) {
   tools.request = new AbortController();
   const { signal } = tools.request;
   tools.sentence = state.sentences[index];
+  tools.text = { source: source.value.slice(...tools.sentence.source),
+    target: state.translation.slice(...tools.sentence.target) };
   byId("sentence").selectedIndex = index;
   showCorrection();
-  try {
-    await showAttention(signal);
-    await showOthers(signal);
-  } catch (error) {
-    if (!signal.aborted) byId("attention-note").textContent = error.message;
+  const shown = [[showAttention, "attention-note"], [showOthers, "others-note"]];
+  for (const [show, note] of shown) {
+    try {
+      await show(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      byId(note).textContent = error.message;
+    }
   }
 }
 
 on(byId("sentence"), "change", () => showSentence(byId("sentence").selectedIndex));
 on(output, "focusin click", ({ target: { word } }) => {
-  const index = word ? state.sentences.findIndex((one) => one.target[0] <= word.begin && word.end <= one.target[1]) : -1;
+  if (!word) return;
+  const index = state.sentences.findIndex((one) => one.target[0] <= word.begin && word.end <= one.target[1]);
   if (index >= 0 && state.sentences[index] !== tools.sentence) showSentence(index);
 });
 
@@ -78,12 +85,15 @@ async function showOthers(signal) {
     tools.best = { key, list };
   }
   const current = textOf("target");
+  byId("others-note").textContent = "The best results of the beam search. Select one to use it.";
   byId("others").lang = to.value;
   byId("others").replaceChildren(...tools.best.list.map(({ text, score }) => {
     const button = make("button", { type: "button", "aria-pressed": text === current }, make("span", {}, text),
       make("small", { class: "muted number", title: "Score: log-probability with the length penalty" },
         score.toFixed(2).replace("-", "\u2212")));
-    on(button, "click", () => choose(tools.sentence, text, tools.sentence.target[0]));
+    on(button, "click", () => {
+      if (state.sentences.includes(tools.sentence)) choose(tools.sentence, text, tools.sentence.target[0]);
+    });
     return make("li", {}, button);
   }));
 }
@@ -108,8 +118,8 @@ async function showAttention(signal) {
 function drawAttention() {
   const { queries, keys, heads, weights } = tools.weights;
   const note = byId("attention-note");
-  note.textContent = "Each row shows where the model looks in the source, in percent, when it writes one piece of the " +
-    "translation.";
+  note.textContent = "Each row shows where the model looks in the source, in percent, when it writes one piece of " +
+    "the translation.";
   if (queries.length * keys.length > MOST_CELLS) {
     byId("heat").replaceChildren();
     note.textContent = "This sentence is too long to draw its attention.";
@@ -136,11 +146,15 @@ function drawAttention() {
     });
     return make("tr", {}, name, ...cells);
   });
-  byId("heat").replaceChildren(make("table", {},
-    make("thead", {}, make("tr", {}, make("td", { class: "corner" }), ...columns)), make("tbody", {}, ...rows)));
+  const table = make("table", {}, make("thead", {}, make("tr", {}, make("td"), ...columns)),
+    make("tbody", {}, ...rows));
+  table.style.setProperty("--columns", keys.length);
+  byId("heat").replaceChildren(table);
 }
 
-on(byId("layer"), "change", () => showSentence(state.sentences.indexOf(tools.sentence)));
+on(byId("layer"), "change", () => {
+  if (state.sentences.includes(tools.sentence)) showSentence(state.sentences.indexOf(tools.sentence));
+});
 on(byId("head"), "change", drawAttention);
 
 /* --- Corrections --- */
@@ -167,19 +181,21 @@ on(byId("correction"), "keydown", (event) => {
 
 function drawLoss(losses, steps) {
   const most = Math.max(...losses), width = Math.max(steps, 2) - 1;
-  const points = losses.map((loss, index) => `${(100 * index / width).toFixed(1)} ${(38 - 36 * loss / most).toFixed(1)}`);
+  const points = losses.map((loss, index) =>
+    `${(100 * index / width).toFixed(1)} ${(38 - 36 * loss / most).toFixed(1)}`);
   byId("loss").firstElementChild.setAttribute("d", `M${points.join("L")}`);
 }
 
 /* Shows two texts with the words that differ: those of the longest common subsequence do not. */
 function showDifference(before, after) {
   const [a, b] = [before, after].map((text) => text.split(/(?<=\s)/));
+  const same = (i, j) => i < a.length && j < b.length && a[i].trim() === b[j].trim();
   const common = Array.from({ length: a.length + 1 }, () => Array(b.length + 1).fill(0));
   for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--)
-    common[i][j] = a[i].trim() === b[j].trim() ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+    common[i][j] = same(i, j) ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
   const marked = [[], []];
   for (let i = 0, j = 0; i < a.length || j < b.length;) {
-    if (i < a.length && j < b.length && a[i].trim() === b[j].trim()) {
+    if (same(i, j)) {
       marked[0].push(a[i++]);
       marked[1].push(b[j++]);
     } else if (j === b.length || (i < a.length && common[i + 1][j] >= common[i][j + 1])) {
@@ -211,7 +227,7 @@ async function learn() {
     byId("lesson-note").textContent = "";
     byId("undo").hidden = true;
     const found = await engine.call("learn", { ...values, languages: languages() },
-      { signal: tools.learning.signal, onEvent });
+      { signal: tools.learning.signal, onEvent, wait: true });
     const [first, last] = [losses[0], losses.at(-1)].map((loss) => loss.toFixed(2));
     drawLoss(losses, losses.length);
     byId("loss").setAttribute("aria-label", `The loss fell from ${first} to ${last}`);
@@ -224,7 +240,7 @@ async function learn() {
     showModel(found.model);
   } catch (error) {
     byId("lesson").hidden = true;
-    status.textContent = error.name === "AbortError" ? "Stopped. The model has not changed." : error.message;
+    status.textContent = tools.learning.signal.aborted ? "Stopped. The model has not changed." : error.message;
   }
   tools.learning = null;
   byId("correction").readOnly = false;
@@ -241,8 +257,10 @@ function showModel(model) {
   tools.model = model;
   const { name, bytes, learned, kept, own, layers, heads } = model;
   const count = learned.length;
-  byId("model-about").textContent = [name, `${megabytes(bytes)}, int8 in memory`, own ? "your file" : "", count === 0 ? "" :
-    count === 1 ? "with 1 correction" : `with ${count} corrections`].filter(Boolean).join(" · ");
+  const facts = [name, `${megabytes(bytes)}, int8 in memory`];
+  if (own) facts.push("your file");
+  if (count > 0) facts.push(count === 1 ? "with 1 correction" : `with ${count} corrections`);
+  byId("model-about").textContent = facts.join(" · ");
   byId("model-restore").hidden = count === 0;
   byId("keep-model").checked = kept;
   for (const id of ["model-open", "model-save", "model-restore", "keep-model"]) byId(id).disabled = false;

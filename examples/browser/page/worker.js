@@ -213,17 +213,19 @@ async function translate({ q, source, target, beam, prefix, alternatives, alignm
 /* --- Learning --- */
 
 /**
- * Fine-tunes the model with a pair, and again with the earlier ones, so that it does not forget them. Reports how many of
- * `others`, which were not learned, are translated as before.
+ * Fine-tunes the model with a pair, and again with the earlier ones, so that it does not forget them. Reports how many
+ * of `others`, which were not learned, are translated as before.
  */
 async function learn({ source, target, others, languages: codes }, { signal, send }) {
   const { languages } = languagesOf(codes);
-  const greedy = async (texts) => (await Promise.all(texts.map((text) =>
-    translator.translate(text, { ...languages, beam: 1, signal })))).map((result) => result.text);
+  const translateAll = async () => {
+    const results = await Promise.all([translator.translate(source, languages),
+      ...texts.map((text) => translator.translate(text, { ...languages, beam: 1 }))]);
+    return results.map((result) => result.text);
+  };
   const known = new Map(model.learned).set(source, target);
   const texts = others.filter((text) => !known.has(text));
-  const best = async () => (await translator.translate(source, { ...languages, signal })).text;
-  const [before, kept] = [await best(), await greedy(texts)];
+  const [before, ...kept] = await translateAll();
   const losses = [];
   const begin = performance.now();
   await translator.train(known, { steps: kLearn.steps, learningRate: kLearn.learningRate, signal,
@@ -236,7 +238,7 @@ async function learn({ source, target, others, languages: codes }, { signal, sen
     } });
   const seconds = (performance.now() - begin) / 1000;
   model.learned = [...known];
-  const [after, now] = [await best(), await greedy(texts)];
+  const [after, ...now] = await translateAll();
   if (model.kept) await keep(true);
   const same = now.filter((text, index) => text === kept[index]).length;
   return { before, after, losses, seconds, same, checked: texts.length, model: about() };

@@ -3,8 +3,8 @@
     second_engine.py xformer.wasm en-de.xf small.test.tsv
     second_engine.py --compare FILE FILE        whether both printed the same values
 
-wasmtime (PyPI, tried with version 50) implements exceptions with exnref, emscripten 3.1.6 writes the older instructions.
-Binaryen 118 or newer translates them: wasm-opt --all-features --translate-to-exnref xformer.wasm -o new.wasm
+wasmtime (PyPI; tried: 50.0.1) implements exceptions with exnref; emscripten 3.1.6 writes the older instructions.
+Binaryen 120 translates them: wasm-opt --all-features --translate-to-exnref xformer.wasm -o new.wasm
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -11,7 +11,7 @@
 #     browser   tests/surfaces/browser: the page of examples/browser in Chromium, whose screenshots are then in
 #             build/platforms/pictures
 #     wasmtime   translation and training in wasmtime, compared with Node.js. Needs the Python package wasmtime and
-#             wasm-opt of Binaryen 118 or newer, for which XF_WASM_OPT is a command (wasm-opt)
+#             wasm-opt of Binaryen 120, which Debian 13 has; XF_WASM_OPT is its command (wasm-opt)
 #
 # Needs the Debian packages emscripten, node-acorn, and rapidjson-dev, Node.js 18 or newer, and the sources of Debian in
 # XF_SOURCES (default: build/platforms/sources):
