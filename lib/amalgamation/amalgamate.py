@@ -326,8 +326,13 @@ def main():
     files["LICENSE"] = licenses(utf8proc)
     files["xformer.map"] = read(ROOT, "lib/xformer.map")
     files["example.c"] = read(ROOT, "examples/first/first.c")
-    for name in "README.md", "CMakeLists.txt":
-        files[name] = read(HERE, name).replace("@VERSION@", version)
+    for folder, _, names in os.walk(HERE):
+        for name in names:
+            if name != os.path.basename(__file__) and "__pycache__" not in folder:
+                path = os.path.relpath(os.path.join(folder, name), HERE)
+                files[path] = read(HERE, path).replace("@VERSION@", version)
+    for name in "CMakeLists.txt", "use.c", "use.cpp":  # the programs that test the package
+        files["test_package/" + name] = read(ROOT, "tests/surfaces/install/consumer", name)
 
     # All members have the date of the newest entry of the changelog, as the Debian packages.
     date = re.search(r"^ -- .*>  (.*)$", read(ROOT, "lib/debian/changelog"), re.MULTILINE)[1]

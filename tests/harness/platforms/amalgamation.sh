@@ -3,17 +3,20 @@
 #
 #     tests/platforms.sh amalgamation [STAGE]...
 #
-#     quick     with the installed utf8proc, and without optimization: the archive and translations; ctest runs this stage
+#     quick     with the installed utf8proc, and without optimization: translations and the bits of "base"; ctest runs
+#               this stage
 #     gcc, clang, libc++, musl-x86_64, musl-aarch64
 #               translations, and the bits of every instruction set of this processor. libc++ is that of Debian
 #               (libc++-14-dev libc++abi-14-dev). musl is that of zig (PyPI: ziglang); musl-aarch64 runs in
 #               qemu-user-static and compares fewer bits.
 #     sanitize  with AddressSanitizer and UndefinedBehaviorSanitizer
 #     shared    the functions that a shared library exports, and the names in a static one
-#     cmake     add_subdirectory, the vcpkg port, and the Conan recipe (PyPI: conan), with their test packages
+#     conan     the recipe, with Conan 2 (PyPI: conan)
+#     vcpkg     the port, with the CMake scripts of vcpkg's repository, a copy of which is XF_VCPKG. They run as its
+#               program runs them, but the program itself, which is not in the repository, does not run.
 #
-# Without an argument, runs all stages except quick. They need the sources of utf8proc in XF_SOURCES (default:
-# build/platforms/sources): cd build/platforms/sources && apt-get source utf8proc
+# Without an argument, runs all stages except quick, and vcpkg only if XF_VCPKG is set. They need the sources of
+# utf8proc in XF_SOURCES (default: build/platforms/sources): cd build/platforms/sources && apt-get source utf8proc
 #
 # XF_PYTHON is the Python that has the packages of PyPI (python3).
 #
@@ -22,7 +25,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 root=$PWD
 stages=("$@")
-[ $# -gt 0 ] || stages=(gcc clang libc++ musl-x86_64 musl-aarch64 sanitize shared cmake)
+[ $# -gt 0 ] || stages=(gcc clang libc++ musl-x86_64 musl-aarch64 sanitize shared conan ${XF_VCPKG:+vcpkg})
 python=${XF_PYTHON:-python3}
 build=$root/build/platforms/amalgamation
 skip() { echo "platforms.sh: $*; see tests/harness/platforms/amalgamation.sh" >&2; exit 77; }
@@ -52,7 +55,8 @@ compile() {
     shift
     mkdir -p "$folder"
     printf '%s\n' xformer xformer_{base,ref,avx2,avx512,neon,int8_dot,int8_i8mm} |
-        xargs -P "$(nproc)" -I{} "$@" -std=c++20 -pthread -Wall -Wextra -Werror -I"$sources" -c "$sources/{}.cpp" -o "$folder/{}.o"
+        xargs -P "$(nproc)" -I{} "$@" -std=c++20 -pthread -Wall -Wextra -Werror -I"$sources" \
+            -c "$sources/{}.cpp" -o "$folder/{}.o"
     # A file that this list lacks would not be compiled.
     [ "$(ls "$sources"/*.cpp | wc -l)" = "$(ls "$folder"/xformer*.o | wc -l)" ] || fail "$sources has other files"
 }
@@ -96,8 +100,10 @@ stage() {
     local link=(-pthread -lstdc++ -lm) zig=("$python" -m ziglang) triple runner=()
     case $1 in
         quick)
-            compile "$1" "${CXX:-c++}" -O0
-            programs "$1" "${CC:-cc}" -- "${link[@]}" -lutf8proc
+            local cc=${CC:-cc} cxx=${CXX:-c++}
+            if command -v clang++ >/dev/null; then cc=clang cxx=clang++; fi # in half the time of GCC
+            compile "$1" "$cxx" -O0
+            programs "$1" "$cc" -- "${link[@]}" -lutf8proc
             translates "$1/example"
             bits "$1/bits" -- base few
             ;;
@@ -146,7 +152,7 @@ stage() {
             bits "$1/bits" -- base few
             ;;
         shared)
-            compile "$1" g++ -O1 -fPIC -fvisibility=hidden
+            compile "$1" g++ -O0 -fPIC -fvisibility=hidden
             g++ -shared "$1"/*.o -o "$1/libxformer.so" -pthread -Wl,--version-script="$sources/xformer.map" -Wl,-z,defs
             diff <(sed -nE 's/^ +(xf_\w+);$/\1/p' "$root/lib/xformer.map") \
                 <(nm -D --defined-only "$1/libxformer.so" | sed -nE 's/^.* T (\w+)@@.*$/\1/p') ||
@@ -158,6 +164,42 @@ stage() {
             [ ! -s "$1/names" ] || { cat "$1/names"; fail "these names are outside the namespace xf"; }
             gcc -I"$sources" "$sources/example.c" -L"$1" -lxformer -Wl,-rpath,"$build/$1" -o "$1/example"
             translates "$1/example"
+            ;;
+        conan) # as a debug build, which takes less time
+            "$python" -c "import conan" 2>/dev/null || skip "conan was not found"
+            conan() { CONAN_HOME=$build/conan/home "$python" -m conans.conan "$@" >conan/log 2>&1; }
+            mkdir conan
+            conan profile detect && conan create "$sources" -s build_type=Debug &&
+                conan create "$sources" -s build_type=Debug -o '&:shared=True' ||
+                { tail -n 40 conan/log; fail "conan"; }
+            [ "$(grep -c '^trained 3 steps$' conan/log)" = 1 ] || fail "use_c did not train"
+            ;;
+        vcpkg)
+            [ -e "${XF_VCPKG-}/scripts/ports.cmake" ] || skip "XF_VCPKG is not a copy of vcpkg's repository"
+            local dir=$build/vcpkg version name variables=()
+            mkdir -p vcpkg/installed
+            # The release build without optimization, which takes less time.
+            printf '%s\n' "include($XF_VCPKG/triplets/x64-linux.cmake)" 'set(VCPKG_BUILD_TYPE release)' \
+                'set(VCPKG_C_FLAGS "")' 'set(VCPKG_CXX_FLAGS "")' \
+                'set(VCPKG_C_FLAGS_RELEASE -O0)' 'set(VCPKG_CXX_FLAGS_RELEASE -O0)' >vcpkg/x64-linux.cmake
+            version=$(sed -nE 's/.*"version": "(.*)".*/\1/p' "$sources/vcpkg/vcpkg.json")
+            for name in CMD=BUILD PORT=xformer VERSION="$version" CURRENT_PORT_DIR="$sources/vcpkg" FEATURES=core \
+                TARGET_TRIPLET=x64-linux TARGET_TRIPLET_FILE="$dir/x64-linux.cmake" _HOST_TRIPLET=x64-linux \
+                _VCPKG_INSTALLED_DIR="$dir/installed" BUILDTREES_DIR="$dir/buildtrees" PACKAGES_DIR="$dir/packages" \
+                DOWNLOADS="$dir/downloads" VCPKG_ROOT_DIR="$XF_VCPKG" VCPKG_BASE_VERSION=2026-01-01 \
+                VCPKG_CONCURRENCY="$(nproc)" VCPKG_COMMAND=/bin/false NINJA="$(command -v ninja)" \
+                "VCPKG_PORT_CONFIGS=$(printf "$XF_VCPKG/ports/%s/vcpkg-port-config.cmake;" vcpkg-cmake{,-config})"; do
+                variables+=("-D$name")
+            done
+            cmake "${variables[@]}" -P "$XF_VCPKG/scripts/ports.cmake" >vcpkg/log 2>&1 &&
+                cp -R vcpkg/packages/xformer_x64-linux vcpkg/installed/x64-linux &&
+                cmake -S "$sources/test_package" -B vcpkg/test -DVCPKG_TARGET_TRIPLET=x64-linux \
+                    -DVCPKG_MANIFEST_MODE=OFF -DVCPKG_INSTALLED_DIR="$dir/installed" \
+                    -DCMAKE_TOOLCHAIN_FILE="$XF_VCPKG/scripts/buildsystems/vcpkg.cmake" >>vcpkg/log 2>&1 &&
+                cmake --build vcpkg/test >>vcpkg/log 2>&1 || { tail -n 40 vcpkg/log; fail "vcpkg"; }
+            grep -q "xformer_DIR.*$dir/installed/x64-linux/share/xformer" vcpkg/test/CMakeCache.txt ||
+                fail "the test of the port found another xformer"
+            vcpkg/test/use_c | grep '^trained 3 steps$' && vcpkg/test/use_cpp >vcpkg/log
             ;;
         *) fail "unknown stage '$1'" ;;
     esac

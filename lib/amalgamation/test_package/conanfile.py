@@ -1,0 +1,30 @@
+"""Tests the Conan package: compiles two programs, in C and in C++, and runs them.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+
+from conan import ConanFile
+from conan.tools.build import can_run
+from conan.tools.cmake import CMake, cmake_layout
+
+
+class XformerTestConan(ConanFile):
+    settings = "os", "arch", "compiler", "build_type"
+    generators = "CMakeDeps", "CMakeToolchain"
+
+    def requirements(self):
+        self.requires(self.tested_reference_str)
+
+    def layout(self):
+        cmake_layout(self)
+
+    def build(self):
+        cmake = CMake(self)
+        cmake.configure()
+        cmake.build()
+
+    def test(self):
+        if can_run(self):
+            for name in "use_c", "use_cpp":
+                self.run(os.path.join(self.cpp.build.bindir, name), env="conanrun")
