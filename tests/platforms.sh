@@ -33,6 +33,10 @@
 #
 # Compiles the amalgamation with several compilers and C++ libraries: tests/harness/platforms/amalgamation.sh.
 #
+#     tests/platforms.sh windows [STAGE]...
+#
+# Compiles with mingw-w64 and runs in wine: tests/harness/platforms/windows.sh.
+#
 # Exit status: 0 success, 1 a stage failed, 77 something is missing.
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -43,8 +47,7 @@ case ${1-} in
     aarch64) ;;
     macos-arm64 | macos-x86_64 | musl-x86_64 | musl-aarch64) exec tests/harness/platforms/zig.sh "$@" ;;
     i686 | s390x) exec tests/harness/platforms/compilers.sh "$@" ;;
-    amalgamation) exec tests/harness/platforms/amalgamation.sh "${@:2}" ;;
-    wasm) exec tests/harness/platforms/wasm.sh "${@:2}" ;;
+    amalgamation | wasm | windows) exec "tests/harness/platforms/$1.sh" "${@:2}" ;;
     *)
         echo "platforms.sh: unknown platform '${1-}', see the header of this file" >&2
         exit 2

@@ -7,6 +7,8 @@
 
 #include "system.h"
 
+#if !defined(_WIN32)
+
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -51,3 +53,5 @@ bool program_path(char *path, size_t size) {
     path[length] = '\0';
     return true;
 }
+
+#endif

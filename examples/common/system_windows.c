@@ -5,6 +5,8 @@
  */
 #include "system.h"
 
+#if defined(_WIN32)
+
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -246,3 +248,5 @@ int is_terminal(int fd) {
     DWORD mode;
     return GetConsoleMode((HANDLE)_get_osfhandle(fd), &mode) ? 1 : 0;
 }
+
+#endif

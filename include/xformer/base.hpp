@@ -105,7 +105,10 @@ private:
     std::size_t size_ = 0;
 };
 
-/** @brief A NUL-terminated string argument: a char pointer, a std::string, or a std::filesystem::path. */
+/**
+ * @brief A NUL-terminated string argument: a char pointer, a std::string, or a std::filesystem::path, but not on Windows,
+ * where its characters are wide: pass its u8string().
+ */
 class CString {
 public:
     /** @brief Refers to a pointer. @param text [in] NUL-terminated; must outlive the call */

@@ -283,7 +283,7 @@ typedef struct xf_engine_info {
     int32_t model_count;
     /**
      * File descriptor that is readable while xf_engine_next() has an event, for poll(), epoll, and similar functions.
-     * Owned by the engine: do not read from it or close it. -1 on systems without pipes.
+     * Owned by the engine: do not read from it or close it. -1 in WebAssembly and on Windows.
      */
     int32_t descriptor;
 } xf_engine_info;

@@ -60,9 +60,19 @@ char *dlerror(void) { return (char *)"the library cannot be loaded"; }
 enum { TABLE_SIZE = 1 << 16 };
 static void *table[TABLE_SIZE];
 static SRWLOCK table_lock = SRWLOCK_INIT;
-static char deleted;
 
 static size_t slot_of(const void *block) { return ((uintptr_t)block >> 4) * 2654435761u % TABLE_SIZE; }
+
+/* Empties a slot, and moves blocks after it so that each can still be found from its own slot. */
+static void remove_slot(size_t hole) {
+    for (size_t slot = (hole + 1) % TABLE_SIZE; table[slot] != NULL; slot = (slot + 1) % TABLE_SIZE) {
+        const size_t distance = (slot - slot_of(table[slot])) % TABLE_SIZE;
+        if (distance < (slot - hole) % TABLE_SIZE) continue;
+        table[hole] = table[slot];
+        hole = slot;
+    }
+    table[hole] = NULL;
+}
 
 void *aligned_alloc(size_t alignment, size_t size) {
     void *const block = _aligned_malloc(size, alignment);
@@ -70,7 +80,7 @@ void *aligned_alloc(size_t alignment, size_t size) {
     AcquireSRWLockExclusive(&table_lock);
     size_t slot = slot_of(block);
     size_t tries = 0;
-    for (; table[slot] != NULL && table[slot] != &deleted && tries < TABLE_SIZE; ++tries) slot = (slot + 1) % TABLE_SIZE;
+    for (; table[slot] != NULL && tries < TABLE_SIZE; ++tries) slot = (slot + 1) % TABLE_SIZE;
     if (tries == TABLE_SIZE) abort();
     table[slot] = block;
     ReleaseSRWLockExclusive(&table_lock);
@@ -90,7 +100,7 @@ void __wrap_free(void *block) {
     for (size_t i = 0; block != NULL && table[slot] != NULL && table[slot] != block && i < TABLE_SIZE; ++i)
         slot = (slot + 1) % TABLE_SIZE;
     const bool is_aligned = block != NULL && table[slot] == block;
-    if (is_aligned) table[slot] = &deleted;
+    if (is_aligned) remove_slot(slot);
     ReleaseSRWLockExclusive(&table_lock);
     if (is_aligned)
         _aligned_free(block);
@@ -118,7 +128,7 @@ static int unsupported(void) {
     return -1;
 }
 
-pid_t fork(void) { return unsupported(); }
+int fork(void) { return unsupported(); }
 pid_t waitpid(pid_t child, int *status, int options) {
     (void)child, (void)options;
     *status = -1;

@@ -48,7 +48,7 @@ unsigned alarm(unsigned seconds);
 /* These fail. */
 typedef unsigned uid_t;
 typedef unsigned gid_t;
-pid_t fork(void);
+int fork(void);
 pid_t waitpid(pid_t child, int *status, int options);
 int kill(pid_t process, int signal);
 int mkfifo(const char *path, mode_t mode);

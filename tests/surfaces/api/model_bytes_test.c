@@ -6,6 +6,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 
+#include "../../support/descriptor.h"
 #include "support.h"
 
 #include <fcntl.h>
@@ -184,7 +185,7 @@ TEST(sinks) {
         assert_int_equal(lseek(fd, 7, SEEK_SET), 7);
         sink = (xf_sink)XF_SINK_INIT;
         sink.kind = XF_IO_DESCRIPTOR;
-        sink.fd = fd;
+        sink.fd = descriptor_of(fd);
         sink.size = &told;
         told = 77;
         ACCEPTED(save_to(what, &sink, err));
@@ -197,7 +198,7 @@ TEST(sinks) {
         REFUSED(XF_ERROR_INVALID_ARGUMENT, told, save_to(what, &sink, err));
         int ends[2];
         assert_int_equal(pipe(ends), 0);
-        sink.fd = ends[1];
+        sink.fd = descriptor_of(ends[1]);
         told = 77;
         xf_error why;
         assert_int_equal(save_to(what, &sink, &why), XF_ERROR_IO);
@@ -252,7 +253,7 @@ TEST(sources) {
         sources[2].user = &bytes;
         sources[2].size = size;
         sources[3].kind = XF_IO_DESCRIPTOR;
-        sources[3].fd = fd;
+        sources[3].fd = descriptor_of(fd);
         void *out = NULL;
         for (int i = 0; i < 4; ++i) {
             ACCEPTED(load_from(what, world.context, &sources[i], &out, err));
@@ -295,7 +296,7 @@ TEST(sources) {
         int ends[2];
         assert_int_equal(pipe(ends), 0);
         xf_source wrong = sources[3];
-        wrong.fd = ends[0];
+        wrong.fd = descriptor_of(ends[0]);
         REFUSED(XF_ERROR_IO, out, load_from(what, world.context, &wrong, &out, err));
         close(ends[0]);
         close(ends[1]);

@@ -159,8 +159,11 @@ static void remove_folder(void) {
     if (folder_owner != getpid()) return;
     DIR *dir = opendir(folder);
     if (dir == NULL) return;
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) unlinkat(dirfd(dir), entry->d_name, 0);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) remove(path);
+    }
     closedir(dir);
     rmdir(folder);
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 #include <xformer/experimental.hpp>
@@ -59,7 +60,11 @@ struct World {
     }
 };
 
-// A temporary folder whose files are std::filesystem::path.
+// std::filesystem::path where its strings are those of the library, which they are not on Windows.
+using Path = std::conditional_t<std::is_same_v<std::filesystem::path::string_type, std::string>, std::filesystem::path,
+                                std::string>;
+
+// A temporary folder whose files are paths.
 struct Folder : xf_test::TempFolder {
-    std::filesystem::path operator/(const char *name) const { return std::filesystem::path(path()) / name; }
+    Path operator/(const char *name) const { return (std::filesystem::path(path()) / name).string(); }
 };

@@ -258,9 +258,8 @@ XF_TEST(a_forked_child_keeps_the_temporary_file_of_its_parent) {
 XF_TEST(only_files_of_killed_writers_are_deleted) {
     const TempFolder folder;
     const auto sweep = [&](const char *name, int64_t seconds) {
-        const int fd = open(folder.path().c_str(), O_RDONLY | O_DIRECTORY);
-        AtomicFile::sweep(fd, name, seconds);
-        close(fd);
+        const Fd at(system_io().open(kCurrentFolder, folder.path().c_str(), OpenMode::kFolder, 0), system_io());
+        AtomicFile::sweep(at.get(), name, seconds);
     };
     const auto leave = [&](const char *name) { std::ofstream(folder / name) << "left"; };
     const auto is_there = [&](const char *name) {

@@ -11,6 +11,7 @@
 
 #include "core/fault_io.hpp"
 #include "core/output.h"
+#include "support/descriptor.h"
 #include "support/test.hpp"
 
 using namespace xf;
@@ -38,7 +39,7 @@ XF_TEST(the_limit_is_checked_before_allocation) {
     put(folder / "a", "12345");
     CHECK_FAILS(read_file(folder / "a", 4), XF_ERROR_LIMIT);
     put(folder / "huge", "");
-    CHECK_EQ(truncate((folder / "huge").c_str(), off_t{1} << 42), 0);  // sparse
+    std::filesystem::resize_file(folder / "huge", uint64_t{1} << 42);  // sparse
     CHECK_FAILS(read_file(folder / "huge", 1 << 20), XF_ERROR_LIMIT);
 }
 
@@ -133,7 +134,7 @@ XF_TEST(all_kinds_of_input_have_the_same_results_and_errors) {
     check_input(CallbackInput(give, &calls, kText.size()));
     CHECK_EQ(calls, 2);  // not called for empty ranges and ranges beyond the end
     const int fd = open((folder / "a").c_str(), O_RDONLY);
-    check_input(InputFile(fd));
+    check_input(InputFile(descriptor_of(fd)));
     close(fd);
 }
 
@@ -141,17 +142,16 @@ XF_TEST(a_descriptor_must_be_a_regular_file_open_for_reading) {
     const TempFolder folder;
     int ends[2];
     CHECK_EQ(pipe(ends), 0);
-    CHECK_FAILS(InputFile{ends[0]}, XF_ERROR_IO);
+    CHECK_FAILS(InputFile{descriptor_of(ends[0])}, XF_ERROR_IO);
     close(ends[0]);
     close(ends[1]);
-    const int zero = open("/dev/zero", O_RDONLY), at = open(folder.path().c_str(), O_RDONLY | O_DIRECTORY);
-    CHECK_FAILS(InputFile{zero}, XF_ERROR_IO);
-    CHECK_FAILS(InputFile{at}, XF_ERROR_IO);
-    close(zero);
-    close(at);
+    const Fd device(system_io().open(kCurrentFolder, TEST_DEVICE, OpenMode::kRead, 0), system_io());
+    const Fd at(system_io().open(kCurrentFolder, folder.path().c_str(), OpenMode::kFolder, 0), system_io());
+    CHECK_FAILS(InputFile{device.get()}, XF_ERROR_IO);
+    CHECK_FAILS(InputFile{at.get()}, XF_ERROR_IO);
     const int written = open((folder / "w").c_str(), O_WRONLY | O_CREAT, 0600);
     CHECK_EQ(write(written, "abc", 3), ssize_t{3});
-    const InputFile file(written);
+    const InputFile file(descriptor_of(written));
     char buffer[3];
     CHECK_FAILS(file.read_at(0, buffer, 3), XF_ERROR_IO);
     close(written);
