@@ -122,7 +122,13 @@ void give_back(xf_device *device, size_t bytes) {
     device->host->account(device->host->user, -static_cast<int64_t>(bytes));
 }
 
-void *scratch(xf_stream *stream, size_t bytes, xf_error *err) { return grown(stream, &stream->scratch, bytes, err); }
+void *scratch(xf_stream *stream, size_t bytes, xf_error *err) {
+    void *const ptr = grown(stream, &stream->scratch, bytes, err);
+#ifndef __CUDACC__
+    if (ptr != nullptr) cuda_host::forget(stream->stream, ptr, stream->scratch.bytes);
+#endif
+    return ptr;
+}
 void *workspace(xf_stream *stream, size_t bytes, xf_error *err) {
     return grown(stream, &stream->workspace, bytes, err);
 }

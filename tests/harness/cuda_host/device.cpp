@@ -10,6 +10,7 @@
 
 #include "control.h"
 #include "emulator.h"
+#include "races.h"
 
 namespace cuda_host {
 
@@ -114,6 +115,7 @@ using namespace cuda_host;
 extern "C" int64_t xf_cuda_host_get(const char *name) {
     const auto held = lock();
     if (std::strcmp(name, "fault") == 0) return sticky;
+    if (std::strcmp(name, "races") == 0) return races::reports();
     if (std::strcmp(name, "context") == 0) return static_cast<int64_t>(per_thread.get() >> 16);
     const auto member = find(name);
     return member != nullptr ? controls.*member : -1;
@@ -123,6 +125,7 @@ extern "C" void xf_cuda_host_set(const char *name, int64_t value) {
     const auto held = lock();
     if (std::strcmp(name, "context") == 0)
         return per_thread.set(static_cast<uintptr_t>(value) << 16 | (per_thread.get() & 0xFFFF));
+    if (std::strcmp(name, "races") == 0) return races::clear();
     const auto member = find(name);
     if (member == nullptr) return;
     controls.*member = value;

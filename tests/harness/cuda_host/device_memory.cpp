@@ -13,6 +13,7 @@
 #include <map>
 
 #include "emulator.h"
+#include "races.h"
 
 namespace cuda_host {
 namespace {
@@ -66,6 +67,7 @@ void *take(size_t bytes, Kind kind) {
     std::memset(static_cast<char *>(ptr) + bytes, kCanary, kCanaries);
     if (mapped != 0 && guarded == 0) mprotect(ptr, mapped, PROT_NONE);
     allocations[reinterpret_cast<uintptr_t>(ptr)] = {bytes, kind, mapped};
+    if (kind == Kind::device) races::alloc(ptr, bytes);
     return ptr;
 }
 
@@ -82,6 +84,7 @@ bool give_back(void *ptr, Kind kind) {
     }
     guard();
     allocations.erase(found);
+    races::free(ptr);
     if (kind == Kind::device) {
         controls.live_bytes -= static_cast<int64_t>(allocation.bytes);
         --controls.live_allocations;
@@ -109,7 +112,13 @@ cudaError_t copy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, 
     if ((kind != cudaMemcpyDeviceToHost) != (to == Kind::device)) return cudaErrorInvalidValue;
     if ((kind != cudaMemcpyHostToDevice) != (from == Kind::device)) return cudaErrorInvalidValue;
     if (to != Kind::pageable && from != Kind::pageable)
-        return push_call(stream, [=] { std::memmove(dst, src, bytes); });
+        return push_call(stream, [=] {
+            if (to == Kind::device && from == Kind::device)
+                races::copy(dst, src, bytes);
+            else
+                races::write(dst, bytes);
+            std::memmove(dst, src, bytes);
+        });
     if (capturing(stream)) return invalidate_capture(stream);
     if (to == Kind::pageable) {  // waits, as CUDA does
         drain(stream);
@@ -122,7 +131,10 @@ cudaError_t copy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, 
     // The bytes are read now; they arrive in the stream's order.
     std::shared_ptr<char[]> staged(new char[bytes]);
     std::memcpy(staged.get(), src, bytes);
-    return push_call(stream, [=] { std::memcpy(dst, staged.get(), bytes); });
+    return push_call(stream, [=] {
+        races::write(dst, bytes);
+        std::memcpy(dst, staged.get(), bytes);
+    });
 }
 
 cudaError_t set(void *dst, int value, size_t bytes, cudaStream_t stream) {
@@ -130,7 +142,10 @@ cudaError_t set(void *dst, int value, size_t bytes, cudaStream_t stream) {
     if (bytes == 0) return cudaSuccess;
     Kind kind;
     if (!classify(dst, bytes, kind) || kind != Kind::device) return cudaErrorInvalidValue;
-    return push_call(stream, [=] { std::memset(dst, value, bytes); });
+    return push_call(stream, [=] {
+        races::write(dst, bytes);
+        std::memset(dst, value, bytes);
+    });
 }
 
 }  // namespace
@@ -140,6 +155,13 @@ void unguard() {
 }
 void guard() {
     if (--guarded == 0) protect(PROT_NONE);
+}
+
+void forget([[maybe_unused]] cudaStream_t stream, [[maybe_unused]] void *ptr, [[maybe_unused]] size_t bytes) {
+#ifdef XF_CUDA_HOST_RACES
+    const auto held = lock();
+    push_call(stream, [=] { races::forget(ptr, bytes); });
+#endif
 }
 
 }  // namespace cuda_host

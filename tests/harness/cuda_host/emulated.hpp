@@ -11,7 +11,8 @@ namespace xf_test {
 
 template <class Function>
 Function control(const char *name) {
-    static void *const library = dlopen(XF_TEST_CUDA_HOST, RTLD_NOW | RTLD_LOCAL);
+    static const char *const other = std::getenv("XF_TEST_CUDA_HOST_PLUGIN");
+    static void *const library = dlopen(other != nullptr ? other : XF_TEST_CUDA_HOST, RTLD_NOW | RTLD_LOCAL);
     const auto function = library == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(library, name));
     XF_CHECK(function != nullptr, XF_ERROR_NOT_FOUND, "no %s in " XF_TEST_CUDA_HOST, name);
     return function;

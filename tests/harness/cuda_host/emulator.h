@@ -20,7 +20,11 @@ namespace cuda_host {
 struct Controls {
     int64_t devices = 1;  // 0: none; -35: the driver is too old
     int64_t memory_bytes = int64_t{8} << 30;
+#ifdef XF_CUDA_HOST_RACES
+    int64_t multiprocessors = 2;  // so that blocks have several turns
+#else
     int64_t multiprocessors = 132;
+#endif
     int64_t capability = 90;
     int64_t shared_per_block = 232448;
     int64_t seed = 1;                // of the order of threads and blocks; 0: rising order

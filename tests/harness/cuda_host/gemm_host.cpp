@@ -1,4 +1,5 @@
-// gemm() of the emulation: plain loops instead of a library (see cuda/gemm.h), queued on the stream as one task.
+// gemm() of the emulation: plain loops instead of a library (see cuda/gemm.h), queued on the stream as one task. The
+// detector of races uses the plugin's own kernels where it can.
 //
 // An element is the sum of eight interleaved partial sums over k, each in blocks of 256 products, added in a fixed
 // tree. So its bits depend on its row of op(a) and its column of op(b) alone, for every instruction set: products and
@@ -13,6 +14,8 @@
 
 #include "common.cuh"
 #include "emulator.h"
+#include "gemm_rows.h"
+#include "races.h"
 
 namespace xf::cuda {
 
@@ -100,6 +103,17 @@ void store(const Gemm &g, int64_t row, int64_t column, const float *tile_row, in
 }
 
 void multiply(const Gemm &g) {
+    const auto rows_of = [](const void *ptr, uint32_t type, int64_t rows, int64_t columns, int64_t ld, const auto &f) {
+        const int64_t size = type == XF_BF16 ? 2 : 4;
+        for (int64_t i = 0; i < rows; ++i)
+            f(static_cast<const char *>(ptr) + i * ld * size, static_cast<size_t>(columns * size));
+    };
+    namespace races = cuda_host::races;
+    rows_of(g.a, g.operand_type, g.a_transposed ? g.K : g.M, g.a_transposed ? g.M : g.K, g.lda, races::read);
+    rows_of(g.b, g.operand_type, g.b_transposed ? g.N : g.K, g.b_transposed ? g.K : g.N, g.ldb, races::read);
+    if (g.bias != nullptr) rows_of(g.bias, g.result_type, 1, g.N, 0, races::read);
+    if (g.beta != 0.0f) rows_of(g.c, g.result_type, g.M, g.N, g.ldc, races::read);
+    rows_of(g.c, g.result_type, g.M, g.N, g.ldc, races::write);
     const int64_t vectors = ceil_div<int64_t>(g.K, kLanes);
     std::vector<float> a(static_cast<size_t>(kTile * vectors * kLanes)), b(a.size());
     float out[kTile * kTile];
@@ -126,6 +140,11 @@ void multiply(const Gemm &g) {
 
 int32_t gemm(xf_stream *stream, const Gemm &args, xf_error *err) {
     if (args.M == 0 || args.N == 0) return XF_OK;
+#ifdef XF_CUDA_HOST_RACES
+    // The kernels of the plugin, so that they are checked, too. Large products would take minutes.
+    if (rows_are_own(stream->device, args, 2)) return gemm_rows(stream, args, err);
+    if (args.M * args.N * args.K <= int64_t{1} << 18) return gemm_plain(stream, args, err);
+#endif
     return check(stream->device, cuda_host::enqueue(stream->stream, cuda_host::make_task([args] { multiply(args); })),
                  "gemm", err);
 }

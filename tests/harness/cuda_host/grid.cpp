@@ -19,6 +19,7 @@
 #include <numeric>
 
 #include "emulator.h"
+#include "races.h"
 #include "shared_memory.h"
 
 namespace cuda_host {
@@ -63,6 +64,7 @@ void *stack_of(int32_t number) {
             std::abort();
         }
         stacks = static_cast<char *>(region);
+        races::stack_range(stacks, each * kMostThreads);
         for (int32_t i = 0; i < kMostThreads; ++i) mprotect(stacks + each * static_cast<size_t>(i), guard, PROT_NONE);
     }
     return stacks + each * static_cast<size_t>(number) + guard;
@@ -186,6 +188,7 @@ void begin_block() {
         block.ready[block.count - 1 - i] = &t;  // taken from the end
     }
     block.ready_count = block.count;
+    races::begin_block();
 }
 
 }  // namespace
@@ -221,7 +224,7 @@ void fault(cudaError_t code, const char *format, ...) {
 
 int32_t lane() { return current->lane; }
 
-int32_t block_barrier(Barrier kind, bool predicate) {
+int32_t block_barrier(Barrier kind, bool predicate, const char *file, int line) {
     if (block.arrived != 0 && block.barrier != kind)
         fault(cudaErrorLaunchFailure, "threads of a block are in barriers of different kinds");
     block.barrier = kind;
@@ -230,6 +233,7 @@ int32_t block_barrier(Barrier kind, bool predicate) {
         wait(Thread::State::barrier);
         return block.outcome;
     }
+    races::block_synced({file, line});
     block.outcome = block.votes;
     block.arrived = block.votes = 0;
     for (int32_t i = 0; i < block.count; ++i)
@@ -267,6 +271,7 @@ bool run_grid(const Launch &launch, void *data, cudaError_t &code) {
         while (std::gcd(stride, blocks) != 1);
     }
     begin_shared(launch.kernel, launch.shared);
+    races::begin_grid(launch.name, launch.kernel);
     for (uint64_t i = 0; i < blocks; ++i) {
         const uint64_t at = (first + i * stride) % blocks;
         place.block = {static_cast<unsigned>(at % launch.grid.x),

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "grid.h"
+#include "races.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -71,6 +72,8 @@ void begin_shared([[maybe_unused]] const void *kernel, size_t bytes) {
     dl_iterate_phdr(find_statics, nullptr);
     use = &uses.try_emplace(kernel, Used{0, statics_bytes, false}).first->second;
     std::memset(dynamic + kRedzone + bytes, kCanary, kCanaries);
+    races::shared_range(0, dynamic + kRedzone, kMostShared);
+    races::shared_range(1, statics, statics_bytes);
 #endif
 }
 

@@ -6,6 +6,7 @@
 
 #include "emulator.h"
 #include "grid.h"
+#include "races.h"
 
 namespace cuda_host {
 
@@ -124,6 +125,7 @@ void load(Collective kind, uint32_t *r, const void *row, int matrices) {
         if (!is_shared(row, 16))
             fault(cudaErrorIllegalAddress, "%s: row %p is not in shared memory", name_of(kind), row);
     }
+    if (self.lane < 8 * matrices) races::thread_reads(row, 16);
     self.r = r;
     self.row = row;
     meet(kind, 0xFFFFFFFFu);
@@ -144,7 +146,21 @@ uint64_t warp_shuffle(uint32_t mask, uint64_t value, int32_t source) {
     return current->result;
 }
 
-void warp_sync(uint32_t mask) { meet(Collective::sync, mask); }
+// The last lane to come has synchronized all; the others are still in meet().
+void warp_sync(uint32_t mask, const char *file, int line) {
+    const Warp &warp = *current->warp;
+    const bool last = (warp.waiting & mask) == (mask & ~(1u << current->lane));
+    meet(Collective::sync, mask);
+    if (last) races::warp_synced(current->number / kWarpSize, mask, {file, line});
+}
+
+// Threads of a block are fibers and blocks follow each other: nothing comes between.
+unsigned long long atomic_add(unsigned long long *to, unsigned long long value) {
+    races::thread_adds(to, sizeof *to);
+    const unsigned long long before = *to;
+    *to = before + value;
+    return before;
+}
 
 void mma_m16n8k16_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     current->a = a;
@@ -164,6 +180,8 @@ void cp_async16(void *shared, const void *global, bool valid) {
     if (!is_shared(shared, 16)) fault(cudaErrorIllegalAddress, "cp.async: %p is not in shared memory", shared);
     if (valid && reinterpret_cast<uintptr_t>(global) % 16 != 0)
         fault(cudaErrorMisalignedAddress, "cp.async: global address %p is not 16-byte aligned", global);
+    races::thread_writes(shared, 16, true);
+    if (valid) races::thread_reads(global, 16);
     std::memset(shared, 0xFF, 16);
     current->copies.push_back({shared, global, valid, current->group});
 }
@@ -177,7 +195,11 @@ void cp_async_wait_groups(int32_t newest_left) {
     for (const PendingCopy &copy : copies) {
         if (copy.group >= current->group - newest_left) {
             copies[kept++] = copy;
-        } else if (copy.valid) {
+            continue;
+        }
+        races::thread_writes(copy.to, 16);
+        if (copy.valid) {
+            races::thread_reads(copy.from, 16);
             std::memcpy(copy.to, copy.from, 16);
         } else {
             std::memset(copy.to, 0, 16);

@@ -50,16 +50,19 @@ enum class Collective : int32_t {
 };
 enum class Barrier : int32_t { plain, count, any };
 
-// Waits for all threads of the block; the number of threads whose predicate was true.
-int32_t block_barrier(Barrier kind, bool predicate);
+// Waits for all threads of the block; the number of threads whose predicate was true. file and line: of the caller.
+int32_t block_barrier(Barrier kind, bool predicate, const char *file, int line);
 // Waits for the lanes of the mask; value of the lane source, an absolute lane. Lane of the caller: lane().
 uint64_t warp_shuffle(uint32_t mask, uint64_t value, int32_t source);
-void warp_sync(uint32_t mask);
+void warp_sync(uint32_t mask, const char *file, int line);
 int32_t lane();
 
 // Of a dependent launch: waits for all that was launched before. Each thread must before it ends; until all of the
 // block have, guarded device memory can't be touched.
 void wait_for_previous();
+
+// Adds in one step; returns the value before.
+unsigned long long atomic_add(unsigned long long *to, unsigned long long value);
 
 // The block's dynamic shared memory, 128-byte aligned, filled with NaN before each block; only the bytes asked for at
 // launch may be touched.
@@ -99,10 +102,18 @@ inline T shuffle(uint32_t mask, T value, int32_t source) {
 #define blockDim (static_cast<const uint3 &>(::cuda_host::place.block_dim))
 #define gridDim (static_cast<const uint3 &>(::cuda_host::place.grid_dim))
 
-inline void __syncthreads() { cuda_host::block_barrier(cuda_host::Barrier::plain, false); }
-inline int __syncthreads_count(int p) { return cuda_host::block_barrier(cuda_host::Barrier::count, p != 0); }
-inline int __syncthreads_or(int p) { return cuda_host::block_barrier(cuda_host::Barrier::any, p != 0) != 0; }
-inline void __syncwarp(uint32_t mask = 0xFFFFFFFFu) { cuda_host::warp_sync(mask); }
+inline void __syncthreads(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    cuda_host::block_barrier(cuda_host::Barrier::plain, false, file, line);
+}
+inline int __syncthreads_count(int p, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return cuda_host::block_barrier(cuda_host::Barrier::count, p != 0, file, line);
+}
+inline int __syncthreads_or(int p, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return cuda_host::block_barrier(cuda_host::Barrier::any, p != 0, file, line) != 0;
+}
+inline void __syncwarp(uint32_t mask = 0xFFFFFFFFu, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    cuda_host::warp_sync(mask, file, line);
+}
 
 // Beyond the end of the warp a lane keeps its own value.
 template <class T>
@@ -119,9 +130,6 @@ inline T __shfl_xor_sync(uint32_t mask, T value, int lane_mask) {
     return cuda_host::shuffle(mask, value, cuda_host::lane() ^ lane_mask);
 }
 
-// Threads of a block are fibers and blocks follow each other: nothing comes between.
 inline unsigned long long atomicAdd(unsigned long long *to, unsigned long long value) {
-    const unsigned long long before = *to;
-    *to = before + value;
-    return before;
+    return cuda_host::atomic_add(to, value);
 }

@@ -34,6 +34,9 @@ cudaError_t enqueue_kernel(cudaStream_t stream, const Launch &launch, const Task
 // A task that isn't cut into threads: what a library such as cuBLAS would do on the device.
 cudaError_t enqueue(cudaStream_t stream, const Task &task);
 
+// The content of this device memory is undefined from here on in the stream's order; only detected with races.h.
+void forget(cudaStream_t stream, void *ptr, size_t bytes);
+
 template <class Call>
 Task make_task(Call call) {
     return {[](void *data) { (*static_cast<Call *>(data))(); }, [](void *data) { delete static_cast<Call *>(data); },
