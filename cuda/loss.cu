@@ -119,9 +119,11 @@ __global__ void __launch_bounds__(kThreads, 2)
     }
     if constexpr (kGradient) {
         const float scale = 1.0f / sum;
+        // Nothing has been written after column V.
+        const auto load = [&](int at) { return at + kEight <= V ? load8<true>(row, at, V) : load8<false>(row, at, V); };
         for (d = begin; d < V;
              d += 2 * kRowColumns) {  // two at a time, because the compiler cannot move a load before a store
-            const Eight<float> x[2] = {load8<true>(row, d, V), load8<true>(row, d + kRowColumns, V)};
+            const Eight<float> x[2] = {load(d), load(d + kRowColumns)};
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
                 const int at = d + i * kRowColumns;

@@ -107,9 +107,13 @@ __global__ void __launch_bounds__(kTileThreads)
     float x[kThreadColumns];
 #pragma unroll
     for (int e = 0; e < kThreadColumns; e += 4) {
-        const bool inside = column(e) < r.V;
-        const float4 four = inside ? *reinterpret_cast<const float4 *>(row + column(e)) : float4{};
-        x[e] = four.x, x[e + 1] = four.y, x[e + 2] = four.z, x[e + 3] = four.w;
+        if (column(e) + 4 <= r.V) {
+            const float4 four = *reinterpret_cast<const float4 *>(row + column(e));
+            x[e] = four.x, x[e + 1] = four.y, x[e + 2] = four.z, x[e + 3] = four.w;
+        } else {  // nothing has been written after column V
+#pragma unroll
+            for (int i = 0; i < 4; ++i) x[e + i] = column(e) + i < r.V ? row[column(e) + i] : 0.0f;
+        }
     }
     uint32_t excluded = 0;  // bit e: column e is excluded
     const auto exclude = [&](int64_t id) {
