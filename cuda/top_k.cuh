@@ -55,11 +55,10 @@ __device__ inline float log_p(float x, float lse) {
     return value == value ? value : -INFINITY;
 }
 
-// The maximum over the block; see block_sum().
+// The maximum over the block; see block_sum(). No thread may still read shared.
 template <int kWarps>
 __device__ inline float block_max(float x, float *shared) {
     x = warp_max(x);
-    __syncthreads();
     if (threadIdx.x % kWarp == 0) shared[threadIdx.x / kWarp] = x;
     __syncthreads();
     for (int w = 0; w < kWarps; ++w) x = fmaxf(x, shared[w]);
@@ -67,7 +66,7 @@ __device__ inline float block_max(float x, float *shared) {
 }
 
 // Exclusive prefix sum: returns the sum of n over the threads before this one; *total is the sum over all. All threads
-// call it; shared has kWarps elements.
+// call it; shared has kWarps elements, which no thread may still read.
 template <int kWarps>
 __device__ inline int block_offset(int n, int *shared, int *total) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
@@ -77,7 +76,6 @@ __device__ inline int block_offset(int n, int *shared, int *total) {
         const int lower = __shfl_up_sync(0xFFFFFFFFu, through, offset);
         if (lane >= offset) through += lower;
     }
-    __syncthreads();
     if (lane == kWarp - 1) shared[warp] = through;
     __syncthreads();
     int before = through - n;
