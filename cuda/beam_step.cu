@@ -189,8 +189,9 @@ __global__ void beam_step_kernel(const xf_beam_step a) {
         if (!done) inherit(a, s, step, winners, continuing, staged);
     }
     const bool active = searched && done == 0;
+    const int32_t count = active ? continuing : 0;
     for (int64_t i = threadIdx.x; i < a.beam; i += blockDim.x) {
-        a.tokens[row + i] = active && i < continuing ? winners[i].token : 0;
+        a.tokens[row + i] = i < count ? winners[i].token : 0;
         a.steps[row + i] = active ? step + 1 : 0;
     }
 }
