@@ -14,7 +14,10 @@ double sum(const std::vector<float> &values) {
 }  // namespace
 
 BatchGradient::BatchGradient(const TrainPart &part) : TrainPart(part), network_(model_, stream_) {
-    if (gated()) verdict_ = Buffer(stream_.device(), sizeof(DeviceVerdict));
+    if (gated()) {
+        verdict_ = Buffer(stream_.device(), sizeof(DeviceVerdict));
+        stream_.zero(verdict_.data(), verdict_.bytes());  // a rank's first batch is not always the first of the step
+    }
 }
 
 void BatchGradient::load(const xf_batch &batch, StepTime time) {
