@@ -22,7 +22,10 @@ namespace xf::cuda {
 namespace {
 
 constexpr int kThreads = kSumThreads, kWarps = kThreads / kWarp;
-constexpr int kInFlight = 2;  // rows whose loads are in flight together, backward
+// Rows whose loads are in flight together, backward. A gated row has three loads; with two such rows in fp32 or element
+// by element, registers spill on some GPUs.
+template <class T, bool kVector, bool kGated>
+constexpr int kRowsInFlight = kGated && (!kVector || sizeof(T) == 4) ? 1 : 2;
 
 // act(x) and act'(x).
 struct Activated {
@@ -77,6 +80,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(xf_activation_fwd a, 
 
 template <class T, bool kVector, class Act, bool kGated>
 __global__ void __launch_bounds__(kThreads) backward_kernel(xf_activation_bwd a, Dropout dropout, float *partial) {
+    constexpr int kInFlight = kRowsInFlight<T, kVector, kGated>;
     __shared__ float warp_sums[kSumWarps][kSumColumns];
     const int64_t width = kGated ? 2 * a.F : a.F;
     const int64_t f0 = blockIdx.y * kSumColumns, f = f0 + threadIdx.x % kWarp * kEight;

@@ -46,7 +46,7 @@ struct AdamArrays {
 };
 
 template <bool kVector>
-__global__ void __launch_bounds__(kThreads) adam_kernel(AdamArrays a, AdamRates r, const double *gate) {
+__global__ void __launch_bounds__(kThreads, 1) adam_kernel(AdamArrays a, AdamRates r, const double *gate) {
     if (gate != nullptr) {
         if (gate[1] == 0.0) return;
         r.grad_scale = static_cast<float>(gate[2]);
