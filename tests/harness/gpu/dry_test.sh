@@ -31,9 +31,9 @@ XF_STUB_FINDS=racecheck gpu races --dry-run sanitize
 XF_BUDGET=0 gpu late --dry-run parity
 
 # Prepared programs instead of a build, as on the machine with the GPU: here the GPU is the plugin of the emulation.
-# Also a program that fails until the host waits for its kernels.
+# Also a program that fails until the host waits for its kernels, and one that never starts the device.
 for tool in nvidia-smi compute-sanitizer ncu; do ln -s "$PWD/tests/harness/gpu/stub.sh" "$folder/stubs/$tool"; done
-for name in whole broken; do
+for name in whole broken dead; do
     mkdir -p "$folder/$name.carry"/{run/bin,run/lib,check/bin}
     ln -s "$build/tests/harness/cuda_host/libxformer_cuda.so" "$folder/$name.carry/run/lib/"
     printf 'commit test\nsource %s\n' "$PWD" >"$folder/$name.carry/run/built.txt"
@@ -44,17 +44,19 @@ cat >"$folder/broken.carry/run/bin/xf_bench" <<P
 case "\$*" in *precision=bf16*) [ -n "\$CUDA_LAUNCH_BLOCKING" ] || exit 3 ;; esac
 exec $build/bin/xf_bench "\$@"
 P
-chmod +x "$folder/broken.carry/run/bin/xf_bench"
-for name in whole broken; do for part in run check; do
+printf '#!/bin/sh\n[ $# = 0 ] && echo usage\nexit 3\n' >"$folder/dead.carry/run/bin/xf_bench"
+chmod +x "$folder"/{broken,dead}.carry/run/bin/xf_bench
+for name in whole broken dead; do for part in run check; do
     tar -C "$folder/$name.carry" -chf - $part | xz -0 >"$folder/$name.carry/$part.tar.xz" && rm -r "$folder/$name.carry/$part"
 done; done
-for name in whole broken; do PATH=$folder/stubs:$PATH NVCC='' XF_CARRY=$folder/$name.carry gpu $name facts steps kernels; done
+for name in whole broken; do PATH=$folder/stubs:$PATH NVCC='' XF_CARRY=$folder/$name.carry gpu $name warm facts steps kernels; done
+PATH=$folder/stubs:$PATH NVCC='' XF_CARRY=$folder/dead.carry gpu dead 1
 PATH=$folder/stubs:$PATH NVCC='' XF_CARRY=$folder/none gpu none facts
 wait
 
 expect "call 1 passes" ended first 0
 expect "calls 2 to 4 pass" ended others 0
-for stage in facts steps parity bars kernels batches; do expect "$stage is well" has first "^$stage\t[^\t]*\tok\t"; done
+for stage in warm facts steps parity bars kernels batches; do expect "$stage is well" has first "^$stage\t[^\t]*\tok\t"; done
 for stage in facts sanitize profiles ende enfr small; do expect "$stage is well" has others "^$stage\t[^\t]*\tok\t"; done
 expect "nothing failed or was late" bash -c "! grep -hP '\t(FAILED|out of time)\t' '$folder'/{first,others}/results.tsv"
 for tool in memcheck racecheck initcheck synccheck; do
@@ -70,7 +72,7 @@ expect "the page of a dry run says so" grep -q 'A dry run' "$folder/first/gpu.md
 for name in first others; do
     expect "$name: eight files at most" [ "$(find "$folder/$name" -type f | wc -l)" -le 8 ]
 done
-expect "a call's stages fit into it" [ "$(tests/gpu.sh --plan | grep -c '^call [1-4]: [45][0-9][0-9] s of 600')" = 4 ]
+expect "a call's stages fit into it" [ "$(tests/gpu.sh --plan | grep -c '^call [1-4]: [45][0-7][0-9] s of 600')" = 4 ]
 
 expect "a race is a failure" ended races 1
 expect "it is told" has races '^sanitize\tracecheck, all operations\tFAILED\t'
@@ -81,6 +83,9 @@ expect "carried programs run" ended whole 0
 expect "what was not built is said" has whole '^kernels\tCUPTI\tnote\t'
 expect "a step that fails is a failure" ended broken 1
 expect "it is tried again, each kernel waited for" has broken '^steps\tthe same, bf16, [^\t]*\tok\t'
+expect "a device that does not start ends the call" ended dead 1
+expect "its error is reported" has dead '^warm\t[^\t]*\tFAILED\t'
+expect "nothing else is tried" bash -c "! grep -qE '^(facts|steps|parity|bars)' '$folder/dead/results.tsv'"
 expect "no programs: nothing was tested" ended none 77
 echo "$failures failures"
 [ $failures = 0 ]

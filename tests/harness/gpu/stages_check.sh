@@ -1,6 +1,12 @@
 # Stages of tests/gpu.sh that find faults. Sourced.
 #
 # SPDX-License-Identifier: Apache-2.0
+# No time is measured. Later stages have limits that assume a warm disk and driver.
+stage_warm() {
+    must='info.*cuda' attempt warm "three steps" 60 "$run/xf_bench" train context.device=cuda:0 "preset=tiny" \
+        model.vocab_size=300 sentences=7 tokens=9 warmup=0 steps=3 || no_device=1
+}
+
 stage_facts() {
     local used busy name tool
     result facts commit info 0 "$(git describe --always --dirty 2>/dev/null || echo "see build")"
