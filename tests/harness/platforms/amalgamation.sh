@@ -180,6 +180,7 @@ stage() {
             mkdir -p vcpkg/installed
             # The release build without optimization, which takes less time.
             printf '%s\n' "include($XF_VCPKG/triplets/x64-linux.cmake)" 'set(VCPKG_BUILD_TYPE release)' \
+                "set(VCPKG_CHAINLOAD_TOOLCHAIN_FILE $XF_VCPKG/scripts/toolchains/linux.cmake)" \
                 'set(VCPKG_C_FLAGS "")' 'set(VCPKG_CXX_FLAGS "")' \
                 'set(VCPKG_C_FLAGS_RELEASE -O0)' 'set(VCPKG_CXX_FLAGS_RELEASE -O0)' >vcpkg/x64-linux.cmake
             version=$(sed -nE 's/.*"version": "(.*)".*/\1/p' "$sources/vcpkg/vcpkg.json")
