@@ -291,16 +291,25 @@ def amalgamate(platforms, folders, version):
     return {name: ("" if name.endswith(".inl") else start) + file.text() for name, file in files.items()}
 
 
-def licenses(utf8proc):
+def version_of(header):
+    """Returns the version that the macros of a header define."""
+    parts = [re.search(rf"#\s*define \w+_{part}\w* (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH")]
+    return ".".join(parts)
+
+
+def licenses(rapidjson, utf8proc):
     """Returns the licenses of all parts. That of RapidJSON is in lib/debian/copyright."""
     text = read(ROOT, "LICENSE")
     copyright_file = read(ROOT, "lib/debian/copyright")
     holder = re.search(r"code of the RapidJSON headers, (Copyright.*?);", copyright_file, re.DOTALL)[1]
     expat = re.search(r"^License: Expat\n(.*?)\n\n", copyright_file, re.DOTALL | re.MULTILINE)[1]
-    text += f"\n{'-' * 80}\nRapidJSON, parts of which are in xformer.cpp\n\n"
+    version = version_of(read(rapidjson, "rapidjson/rapidjson.h"))
+    text += f"\n{'-' * 80}\nRapidJSON {version}: parts are in xformer.cpp\n\n"
     text += re.sub(r"\s+", " ", holder) + "\n\n" + re.sub(r"^ \.?", "", expat, flags=re.MULTILINE) + "\n"
     if utf8proc:
-        text += f"\n{'-' * 80}\nutf8proc, which is in xformer.cpp\n\n" + read(utf8proc, "LICENSE.md")
+        version = version_of(read(utf8proc, "utf8proc.h"))
+        text += f"\n{'-' * 80}\nutf8proc {version}: it is in xformer.cpp, changed to compile as C++\n\n"
+        text += read(utf8proc, "LICENSE.md")
     return text
 
 
@@ -323,7 +332,7 @@ def main():
     files = amalgamate(platforms, folders, version)
     for name in sorted(os.listdir(os.path.join(ROOT, "include/xformer"))):
         files["xformer/" + name] = read(ROOT, "include/xformer", name)
-    files["LICENSE"] = licenses(utf8proc)
+    files["LICENSE"] = licenses(rapidjson, utf8proc)
     files["xformer.map"] = read(ROOT, "lib/xformer.map")
     files["example.c"] = read(ROOT, "examples/first/first.c")
     for folder, _, names in os.walk(HERE):
