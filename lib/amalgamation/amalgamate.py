@@ -212,13 +212,13 @@ RAPIDJSON = """\
 # In C++, the result of an operation on enumerators is an integer.
 OPTION_OPERATORS = """\
 extern "C++" {
-inline constexpr utf8proc_option_t operator|(utf8proc_option_t a, utf8proc_option_t b) {
+[[maybe_unused]] static constexpr utf8proc_option_t operator|(utf8proc_option_t a, utf8proc_option_t b) {
     return static_cast<utf8proc_option_t>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
-inline constexpr utf8proc_option_t operator&(utf8proc_option_t a, unsigned b) {
+[[maybe_unused]] static constexpr utf8proc_option_t operator&(utf8proc_option_t a, unsigned b) {
     return static_cast<utf8proc_option_t>(static_cast<unsigned>(a) & b);
 }
-inline constexpr utf8proc_option_t operator&(utf8proc_option_t a, utf8proc_option_t b) {
+[[maybe_unused]] static constexpr utf8proc_option_t operator&(utf8proc_option_t a, utf8proc_option_t b) {
     return a & static_cast<unsigned>(b);
 }
 }

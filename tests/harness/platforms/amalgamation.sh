@@ -157,10 +157,10 @@ stage() {
             diff <(sed -nE 's/^ +(xf_\w+);$/\1/p' "$root/lib/xformer.map") \
                 <(nm -D --defined-only "$1/libxformer.so" | sed -nE 's/^.* T (\w+)@@.*$/\1/p') ||
                 fail "the exported functions differ from lib/xformer.map"
-            # Names that could conflict with those of a program: the C++ library's own (of std, and operators) are weak.
-            nm -C --defined-only --extern-only "$1"/*.o | sed -nE 's/^[0-9a-f]+ [A-Z] (.*)$/\1/p' |
-                grep -vE '^((guard variable for|typeinfo (name )?for|vtable for|VTT for) )?(xf_\w+$|xf::|DW\.ref\.)' |
-                grep -v '\b\(xf\|std\|__gnu_cxx\)::' >"$1/names" || true
+            # Names that could conflict with those of a program: all except the API, classes of handles (xf_model::...),
+            # the namespace xf, and what the C++ library defines in every object.
+            nm --defined-only --extern-only "$1"/*.o | sed -nE 's/^[0-9a-f]+ [A-Z] (.*)$/\1/p' |
+                grep -vE '^xf_|[0-9]xf_[a-z]|2xf|^_Z[A-Z]*(S[a-z]|9__gnu)|^_Z(nwmPv|dlPvS_)$|^DW\.ref\.' >"$1/names" || true
             [ ! -s "$1/names" ] || { cat "$1/names"; fail "these names are outside the namespace xf"; }
             gcc -I"$sources" "$sources/example.c" -L"$1" -lxformer -Wl,-rpath,"$build/$1" -o "$1/example"
             translates "$1/example"
