@@ -42,7 +42,7 @@ const name = basename(String(model), ".xf");
 const translator = await load(readFileSync(model));
 const files = {
   "": page(),
-  "model.json": JSON.stringify({ name, file: "model.xf" }),
+  "model.json": JSON.stringify({ name }),
   "model.xf": translator.save({ weights: "int8" }),
 };
 for (const file of ["page.css", "page.js"]) files[file] = read(`../serve/page/${file}`);

@@ -11,6 +11,7 @@ const EXAMPLES = ["The file could not be found.", "Do you want to save the chang
 const CHECKED = [...EXAMPLES, "This program is free software.", "The connection was closed."];
 const BEST = 4; /* other translations */
 const MOST_CELLS = 6000; /* of the drawing of attention */
+const STORE_AFTER = 1500; /* ms after the model was loaded: the first translation has precedence */
 
 const tools = {
   sentence: null, /* of state.sentences */
@@ -366,5 +367,5 @@ byId("try").append(make("span", { class: "muted" }, "Try"), ...EXAMPLES.map((tex
 engine.call("about").then((model) => {
   showStatus("");
   showModel(model);
-  return storePage();
+  setTimeout(storePage, STORE_AFTER);
 }).catch((error) => { byId("model-about").textContent = error.message; });

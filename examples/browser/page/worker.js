@@ -34,12 +34,12 @@ async function download(path) {
   const response = await fetchFile(path);
   const total = Number(response.headers.get("Content-Length"));
   if (!total || response.headers.has("Content-Encoding")) return response.arrayBuffer();
-  const parts = [];
+  const bytes = new Uint8Array(total); // a longer file is a RangeError, a shorter one is damaged
   let done = 0;
   for (const reader = response.body.getReader(); ; ) {
     const part = await reader.read();
-    if (part.done) return new Blob(parts).arrayBuffer();
-    parts.push(part.value);
+    if (part.done) return bytes;
+    bytes.set(part.value, done);
     done += part.value.length;
     notify("download", { done, total });
   }
@@ -56,19 +56,19 @@ async function use(bytes, about) {
 const stored = async (key) => (await globalThis.caches?.open(kCache))?.match(key);
 
 async function openFirst() {
-  const { name, file } = await (await fetchFile("model.json")).json();
-  const about = { name, original: () => download(file) };
+  const original = () => download("model.xf");
   const kept = await stored(kKept).catch(() => undefined);
   if (kept) {
     try {
       const what = JSON.parse(decodeURIComponent(kept.headers.get("X-About")));
-      const original = what.own ? async () => (await stored(kOwn)).arrayBuffer() : about.original;
-      return await use(await kept.arrayBuffer(), { ...what, kept: true, original });
+      const own = async () => (await stored(kOwn)).arrayBuffer();
+      return await use(await kept.arrayBuffer(), { ...what, kept: true, original: what.own ? own : original });
     } catch {
       await caches.delete(kCache); // it was damaged
     }
   }
-  return use(await about.original(), about);
+  const [bytes, { name }] = await Promise.all([original(), fetchFile("model.json").then((file) => file.json())]);
+  return use(bytes, { name, original });
 }
 
 let first; // a promise: the first model is loaded once
