@@ -135,8 +135,8 @@ function drawAttention() {
     const name = make("th", { scope: "row" }, ...pieceParts(piece));
     const cells = keys.map((key, index) => {
       const value = weight(query, index);
-      const cell = make("td", { class: value >= 0.5 ? "much" : value >= 0.1 ? "some" : "" },
-        String(Math.round(100 * value)));
+      const level = value >= 0.75 ? "most" : value >= 0.6 ? "much" : value >= 0.1 ? "some" : "none";
+      const cell = make("td", { class: level }, String(Math.round(100 * value)));
       cell.style.setProperty("--weight", value.toFixed(3));
       on(cell, "mouseenter", () => {
         for (const lit of byId("heat").querySelectorAll(".lit")) lit.classList.remove("lit");
