@@ -3,7 +3,7 @@
 #
 #     bindings/python/build_wheel.sh PREFIX OUTPUT [LIBRARIES]      PREFIX: of cmake --install
 #
-# For a cross build, LIBRARIES is the folder of the target's libraries, and STRIP the target's strip.
+# For Windows, the wheel contains xformer.dll and its plugin. For a cross build, LIBRARIES is the folder of the target's libraries, and STRIP the target's strip.
 #
 # Like auditwheel, it adds the libraries that libxformer.so needs and that not every Linux has (manylinux, PEP 600),
 # renamed so that they do not conflict with other copies in a process. setup.py computes the platform tag. The CUDA
@@ -29,10 +29,14 @@ find "$stage" -name __pycache__ -prune -exec rm -rf {} +
 lib=$stage/xformer/lib
 rm -rf "$lib"
 mkdir "$lib"
-plugin=$XFORMER_LIBDIR/xformer/libxformer_openblas.so
+windows=
+plugin=$XFORMER_LIBDIR/xformer/libxformer_openblas.so library=$XFORMER_LIBDIR/libxformer.so.0
+if [ -e "$XFORMER_PREFIX/bin/xformer.dll" ]; then
+    windows=1 plugin=$XFORMER_PREFIX/bin/xformer/xformer_openblas.dll library=$XFORMER_PREFIX/bin/xformer.dll
+fi
 [ -e "$plugin" ] || { echo "build_wheel.sh: $plugin does not exist; build with -DXF_OPENBLAS=ON" >&2; exit 1; }
 # The library also searches its own folder for plugins.
-install "$XFORMER_LIBDIR/libxformer.so.0" "$plugin" "$lib"
+install "$library" "$plugin" "$lib"
 
 # license FILE NAME: copies the license of the file's Debian package into the wheel.
 license() {
@@ -42,7 +46,13 @@ license() {
 }
 # These are compiled into the library and the plugin.
 license '*/include/rapidjson/rapidjson.h' RapidJSON
-license '*/libopenblas.a' OpenBLAS
+if [ -n "$windows" ]; then # which needs only DLLs of Windows
+    license '*/include/utf8proc.h' utf8proc
+    license '*/x86_64-w64-mingw32/lib/libkernel32.a' mingw-w64
+    license '*/x86_64-w64-mingw32/*-posix/libstdc++.a' GCC
+else
+    license '*/libopenblas.a' OpenBLAS
+fi
 
 "${STRIP:-strip}" --strip-unneeded "$lib"/*
 # needed: prints name and file of each library that libxformer.so needs.
@@ -53,7 +63,7 @@ needed() {
         ldd "$lib/libxformer.so.0" | sed -nE 's/^\s*(\S+) => (\S+) .*/\1 \2/p'
     fi
 }
-needed | while read -r name path; do
+[ -n "$windows" ] || needed | while read -r name path; do
     case $name in
         libc.* | libm.* | libdl.* | librt.* | libpthread.* | libstdc++.* | libgcc_s.* | ld-linux*) continue ;;
     esac
@@ -63,7 +73,7 @@ needed | while read -r name path; do
     patchelf --replace-needed "$name" "$own" "$lib/libxformer.so.0" # one change per call: patchelf of Debian 12 confuses two
     license "$(readlink -f "$path")" "${name%%.so*}"
 done
-patchelf --set-rpath '$ORIGIN' "$lib/libxformer.so.0"
+[ -n "$windows" ] || patchelf --set-rpath '$ORIGIN' "$lib/libxformer.so.0"
 
 mkdir -p "$output"
 # Without a cache pip does not need a home folder.

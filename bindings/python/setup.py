@@ -18,6 +18,7 @@ from wheel.bdist_wheel import bdist_wheel
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BINARIES = sorted(glob.glob(os.path.join(HERE, "xformer", "lib", "*.so*")))
+DLLS = sorted(glob.glob(os.path.join(HERE, "xformer", "lib", "*.dll")))  # for Windows on x86-64
 
 # Distributions with glibc 2.MINOR have at least these symbol versions of GCC's libraries. The first line is the lowest
 # that is distinguished.
@@ -85,7 +86,7 @@ def platform_tag(paths):
 
 class PlatformWheel(bdist_wheel):
     def get_tag(self):
-        return "py3", "none", platform_tag(BINARIES)
+        return "py3", "none", "win_amd64" if DLLS else platform_tag(BINARIES)
 
 
 class PlatformDistribution(Distribution):
@@ -93,9 +94,9 @@ class PlatformDistribution(Distribution):
         return True
 
 
-more = {"distclass": PlatformDistribution, "cmdclass": {"bdist_wheel": PlatformWheel}} if BINARIES else {}
+more = {"distclass": PlatformDistribution, "cmdclass": {"bdist_wheel": PlatformWheel}} if BINARIES + DLLS else {}
 setup(
-    packages=["xformer", "xformer.convert"] + (["xformer.lib"] if BINARIES else []),
+    packages=["xformer", "xformer.convert"] + (["xformer.lib"] if BINARIES + DLLS else []),
     package_data={"xformer": ["py.typed"], "xformer.lib": ["*"]},
     **more,
 )

@@ -274,8 +274,11 @@ class Operations:
         elif mode in ("nofolder", "nul"):
             thing.save(w.path("no/folder") if mode == "nofolder" else "a\0b")
         else:
-            with open(w.path("file"), "wb") as file:
-                thing.save(file if mode == "file" else w.path("file"))
+            if mode == "path":
+                thing.save(w.path("file"))
+            else:
+                with open(w.path("file"), "wb") as file:
+                    thing.save(file)
             with open(w.path("file"), "rb") as file:
                 data = file.read()
         loaded(w, kind, data)

@@ -1,4 +1,4 @@
-"""Finds and opens libxformer.so.
+"""Finds and opens libxformer.so, or xformer.dll on Windows.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from typing import List
 
-#: The soname: the part of the file name that changes when the ABI breaks.
-SONAME = "libxformer.so.0"
+#: The file name of the library. The number in the soname changes when the ABI breaks.
+SONAME = "xformer.dll" if sys.platform == "win32" else "libxformer.so.0"
 #: Major and minor version of the headers from which _declarations.py was generated. Before 1.0 a minor version may
 #: break the ABI.
 ABI_VERSION = (0, 1)

@@ -8,6 +8,7 @@ import ctypes
 import io
 import os
 import stat
+import sys
 from typing import IO, Any, Callable, Optional, Tuple, Union
 
 from ._abi import abi
@@ -142,6 +143,16 @@ def save_bytes(function: Any, *args: object, call: Call) -> bytearray:
 
 
 def _descriptor(file: Any, name: str) -> int:
+    """Returns the descriptor of a regular file for the library, which is a handle on Windows, or -1."""
+    descriptor = _python_descriptor(file, name)
+    if sys.platform == "win32" and descriptor >= 0:
+        import msvcrt
+
+        return msvcrt.get_osfhandle(descriptor)
+    return descriptor
+
+
+def _python_descriptor(file: Any, name: str) -> int:
     """Returns the descriptor of a regular file, or -1. A GzipFile has the descriptor of its compressed file, so only
     files of the module io, and objects without read(), are asked for theirs."""
     if isinstance(file, int) and not isinstance(file, bool):

