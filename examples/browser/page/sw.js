@@ -38,7 +38,8 @@ addEventListener("message", (event) => { if (event.data === "activate") skipWait
 
 addEventListener("fetch", (event) => {
   const url = new URL(event.request.url);
-  const path = url.href.startsWith(scope) ? url.pathname.slice(new URL(scope).pathname.length) : undefined;
+  const within = url.href.startsWith(scope) ? url.pathname.slice(new URL(scope).pathname.length) : undefined;
+  const path = within === "index.html" ? "" : within;
   if (event.request.method !== "GET" || !Object.hasOwn(kFiles, path)) return;
   event.respondWith(caches.match(keyOf(path)).then((found) => found ?? fetch(event.request)));
 });

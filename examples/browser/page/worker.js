@@ -303,7 +303,8 @@ addEventListener("message", async ({ data: { id, name, values, events, abort } }
     postMessage({ id, result });
   } catch (error) {
     const trap = error instanceof WebAssembly.RuntimeError;
-    postMessage({ id, error: trap ? "The translator failed. Reload the page." : error.message });
+    if (trap) first = undefined; // the memory may be inconsistent
+    postMessage({ id, error: trap ? "The translator failed. The next text starts it again." : error.message });
   } finally {
     running.delete(id);
   }

@@ -40,8 +40,8 @@ utf8proc=$(echo "$sources"/utf8proc-*/) cmocka=$(echo "$sources"/cmocka-*/)
 export NODE_PATH=${NODE_PATH-/usr/share/nodejs} # acorn, for emscripten
 # Node.js has fetch(), which emscripten 3.1.6 would use for files.
 export NODE_OPTIONS=--no-experimental-fetch
-# Without -finline-functions, emscripten leaves inlining to the linker: the file is smaller by a tenth, and loading a model
-# takes three times as long.
+# Without -finline-functions, emscripten leaves inlining to the linker: the file is smaller by a tenth, and models load
+# three times slower.
 flags="-msimd128 -fwasm-exceptions -finline-functions"
 
 # package NAME FILE OPTION...: compiles a library of one file, and describes it to pkg-config.
@@ -56,7 +56,7 @@ describe() {
         >"$prefix/lib/$1.pc"
 }
 mkdir -p "$prefix"/{include,lib}
-cp "$utf8proc/utf8proc.h" "$cmocka"/include/cmocka*.h "$prefix/include/"
+cp -p "$utf8proc/utf8proc.h" "$cmocka"/include/cmocka*.h "$prefix/include/" # the same time: nothing is compiled again
 ln -sfn /usr/include/rapidjson "$prefix/include/rapidjson"
 # The header of cmocka would define uintptr_t in its own way.
 own_type="-D_UINTPTR_T -D_UINTPTR_T_DEFINED"
