@@ -1,8 +1,8 @@
 /*
  * system.h - the system calls of the programs.
  *
- * system_posix.c and system_windows.c define what differs. On Windows, system_windows.c also defines functions of POSIX,
- * which take names of files in UTF-8.
+ * system_posix.c and system_windows.c define what differs. On Windows, system_windows.c also defines functions of
+ * POSIX, which take names of files in UTF-8.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,8 +18,8 @@
 #include <sys/types.h>
 
 /*
- * Prepares the process: a write to a pipe without a reader fails with EPIPE. On Windows, also replaces argv by arguments
- * in UTF-8, and sets the standard streams to UTF-8 without conversion of line ends.
+ * Prepares the process: a write to a pipe without a reader fails with EPIPE. On Windows, also replaces argv by
+ * arguments in UTF-8, and sets the standard streams to UTF-8 without conversion of line ends.
  */
 void start_process(int *argc, char ***argv);
 

@@ -106,8 +106,8 @@ private:
 };
 
 /**
- * @brief A NUL-terminated string argument: a char pointer, a std::string, or a std::filesystem::path, but not on Windows,
- * where its characters are wide: pass its u8string().
+ * @brief A NUL-terminated string argument: a char pointer, a std::string, or a std::filesystem::path, but not on
+ * Windows, where its characters are wide: pass its u8string().
  */
 class CString {
 public:

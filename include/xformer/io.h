@@ -28,8 +28,8 @@ enum {
     /** A memory block of the caller. */
     XF_IO_MEMORY = 2,
     /**
-     * An open descriptor of a regular file. On Windows the handle of the file, converted to int32_t, because the numbers
-     * of a C runtime are valid only for programs with the same one.
+     * An open descriptor of a regular file. On Windows the handle of the file, converted to int32_t, because the
+     * numbers of a C runtime are valid only for programs with the same one.
      */
     XF_IO_DESCRIPTOR = 3,
     /** A function of the caller. */

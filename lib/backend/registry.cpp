@@ -39,7 +39,7 @@ void add_folders(std::string_view list, const char *option, std::vector<std::str
         const std::string_view folder = list.substr(0, end);
         const bool absolute = is_absolute_path(folder);
         XF_CHECK(absolute || folder.empty() || option == nullptr, XF_ERROR_INVALID_ARGUMENT,
-                 "%s has the folder '%.*s', expected a name that begins with a slash", option,
+                 "%s has the folder '%.*s', expected an absolute path", option,
                  static_cast<int>(std::min<size_t>(folder.size(), 128)), folder.data());
         if (absolute) folders->emplace_back(folder);
         list = end == std::string_view::npos ? std::string_view() : list.substr(end + 1);

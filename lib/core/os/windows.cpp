@@ -36,8 +36,8 @@ bool to_utf8(std::wstring_view wide, std::string *text) {
     if (wide.empty()) return true;
     const int size = static_cast<int>(std::min<size_t>(wide.size(), INT_MAX / 3));
     text->resize(size_t{3} * size);
-    const int count = WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, wide.data(), size, text->data(), 3 * size,
-                                          nullptr, nullptr);
+    const int count =
+        WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, wide.data(), size, text->data(), 3 * size, nullptr, nullptr);
     text->resize(count);
     return count > 0;
 }
@@ -116,10 +116,9 @@ namespace {
 // The sentence of Windows for an error, in English if it has that.
 std::string system_reason(DWORD error) {
     wchar_t *text = nullptr;
-    const DWORD length =
-        FormatMessageW(FORMAT_MESSAGE_ALLOCATE_BUFFER | FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS,
-                       nullptr, error, MAKELANGID(LANG_ENGLISH, SUBLANG_ENGLISH_US), reinterpret_cast<LPWSTR>(&text), 0,
-                       nullptr);
+    const DWORD length = FormatMessageW(
+        FORMAT_MESSAGE_ALLOCATE_BUFFER | FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, nullptr, error,
+        MAKELANGID(LANG_ENGLISH, SUBLANG_ENGLISH_US), reinterpret_cast<LPWSTR>(&text), 0, nullptr);
     std::wstring_view wide(length > 0 ? text : L"", length);
     while (!wide.empty() && (wide.back() <= L' ' || wide.back() == L'.')) wide.remove_suffix(1);
     std::string reason;
@@ -139,8 +138,8 @@ void *load_library(const char *path, std::string *reason) {
         DWORD mode = 0;
         const bool quiet = SetThreadErrorMode(SEM_FAILCRITICALERRORS | SEM_NOOPENFILEERRORBOX, &mode);
         // Not the current folder or PATH: anybody could put a library there.
-        library = LoadLibraryExW(absolute.c_str(), nullptr,
-                                 LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_SYSTEM32);
+        library =
+            LoadLibraryExW(absolute.c_str(), nullptr, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_SYSTEM32);
         error = GetLastError();
         if (quiet) SetThreadErrorMode(mode, nullptr);
     } else {

@@ -1,5 +1,5 @@
-// See file.h. A descriptor is a Windows handle that is converted to int. Windows promises that 32 bits suffice; a number
-// of a C runtime would be useless to a program that has another one.
+// See file.h. A descriptor is a Windows handle that is converted to int. Windows promises that 32 bits suffice; a
+// number of a C runtime would be useless to a program that has another one.
 //
 // Paths are UTF-8. What differs from POSIX:
 //   - A file that is open elsewhere can be replaced or deleted only if its owner allows that, as this library does.
@@ -32,7 +32,11 @@ bool is_absolute_path(std::string_view path) {
     return (separates(0) && separates(1)) || (path.size() > 2 && path[1] == ':' && separates(2));
 }
 
-size_t name_offset(std::string_view path) { return path.find_last_of("/\\:") + 1; }
+size_t name_offset(std::string_view path) {
+    const size_t separator = path.find_last_of("/\\");
+    if (separator != std::string_view::npos) return separator + 1;
+    return path.size() > 1 && path[1] == ':' ? 2 : 0;
+}
 
 namespace {
 
@@ -48,33 +52,50 @@ int fail_system() {
         case ERROR_PATH_NOT_FOUND:
         case ERROR_INVALID_DRIVE:
         case ERROR_BAD_NETPATH:
-        case ERROR_BAD_NET_NAME: return fail_with(ENOENT);
-        case ERROR_ACCESS_DENIED: return fail_with(EACCES);
-        case ERROR_WRITE_PROTECT: return fail_with(EROFS);
+        case ERROR_BAD_NET_NAME:
+            return fail_with(ENOENT);
+        case ERROR_ACCESS_DENIED:
+            return fail_with(EACCES);
+        case ERROR_WRITE_PROTECT:
+            return fail_with(EROFS);
         case ERROR_SHARING_VIOLATION:
         case ERROR_LOCK_VIOLATION:
-        case ERROR_USER_MAPPED_FILE: return fail_with(EBUSY);
+        case ERROR_USER_MAPPED_FILE:
+            return fail_with(EBUSY);
         case ERROR_FILE_EXISTS:
-        case ERROR_ALREADY_EXISTS: return fail_with(EEXIST);
-        case ERROR_DIRECTORY: return fail_with(ENOTDIR);
-        case ERROR_FILENAME_EXCED_RANGE: return fail_with(ENAMETOOLONG);
+        case ERROR_ALREADY_EXISTS:
+            return fail_with(EEXIST);
+        case ERROR_DIRECTORY:
+            return fail_with(ENOTDIR);
+        case ERROR_FILENAME_EXCED_RANGE:
+            return fail_with(ENAMETOOLONG);
         case ERROR_HANDLE_DISK_FULL:
-        case ERROR_DISK_FULL: return fail_with(ENOSPC);
-        case ERROR_FILE_TOO_LARGE: return fail_with(EFBIG);
-        case ERROR_TOO_MANY_OPEN_FILES: return fail_with(EMFILE);
+        case ERROR_DISK_FULL:
+            return fail_with(ENOSPC);
+        case ERROR_FILE_TOO_LARGE:
+            return fail_with(EFBIG);
+        case ERROR_TOO_MANY_OPEN_FILES:
+            return fail_with(EMFILE);
         case ERROR_NOT_ENOUGH_MEMORY:
         case ERROR_OUTOFMEMORY:
-        case ERROR_NO_SYSTEM_RESOURCES: return fail_with(ENOMEM);
-        case ERROR_INVALID_HANDLE: return fail_with(EBADF);
+        case ERROR_NO_SYSTEM_RESOURCES:
+            return fail_with(ENOMEM);
+        case ERROR_INVALID_HANDLE:
+            return fail_with(EBADF);
         case ERROR_NOT_SUPPORTED:
         case ERROR_CALL_NOT_IMPLEMENTED:
-        case ERROR_INVALID_FUNCTION: return fail_with(EOPNOTSUPP);
+        case ERROR_INVALID_FUNCTION:
+            return fail_with(EOPNOTSUPP);
         case ERROR_INVALID_PARAMETER:
         case ERROR_INVALID_NAME:
-        case ERROR_BAD_PATHNAME: return fail_with(EINVAL);
-        case ERROR_CANT_RESOLVE_FILENAME: return fail_with(ELOOP);
-        case ERROR_NO_UNICODE_TRANSLATION: return fail_with(EILSEQ);
-        default: return fail_with(EIO);
+        case ERROR_BAD_PATHNAME:
+            return fail_with(EINVAL);
+        case ERROR_CANT_RESOLVE_FILENAME:
+            return fail_with(ELOOP);
+        case ERROR_NO_UNICODE_TRANSLATION:
+            return fail_with(EILSEQ);
+        default:
+            return fail_with(EIO);
     }
 }
 
@@ -158,7 +179,7 @@ int status_of_handle(HANDLE handle, FileStatus *status) {
     if (attributes & FILE_ATTRIBUTE_REPARSE_POINT)
         (void)GetFileInformationByHandleEx(handle, FileAttributeTagInfo, &tag, sizeof tag);
     const bool link = tag.ReparseTag == IO_REPARSE_TAG_SYMLINK || tag.ReparseTag == IO_REPARSE_TAG_MOUNT_POINT;
-    status->kind = link                                      ? FileKind::kLink
+    status->kind = link                                    ? FileKind::kLink
                    : attributes & FILE_ATTRIBUTE_DIRECTORY ? FileKind::kFolder
                                                            : FileKind::kRegular;
     status->size = int64_t{found.nFileSizeHigh} << 32 | found.nFileSizeLow;
@@ -167,8 +188,8 @@ int status_of_handle(HANDLE handle, FileStatus *status) {
 }
 
 int status_of_path(int folder, const char *path, DWORD flags, FileStatus *status) {
-    const Handle file = open_handle(folder, path, FILE_READ_ATTRIBUTES, kShareAll, OPEN_EXISTING,
-                                    FILE_FLAG_BACKUP_SEMANTICS | flags);
+    const Handle file =
+        open_handle(folder, path, FILE_READ_ATTRIBUTES, kShareAll, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS | flags);
     return file.valid() ? status_of_handle(file.get(), status) : fail_system();
 }
 
@@ -176,10 +197,9 @@ int open_mode(int folder, const char *path, OpenMode mode, uint32_t) {
     const bool creates = mode == OpenMode::kCreate, lists = mode == OpenMode::kFolder;
     // FILE_FLAG_BACKUP_SEMANTICS also opens folders, like open() of POSIX. It bypasses access rights only in programs
     // that have enabled the privilege.
-    Handle file = open_handle(folder, path, creates ? GENERIC_WRITE : GENERIC_READ,
-                              lists ? FILE_SHARE_READ | FILE_SHARE_WRITE : kShareAll,
-                              creates ? CREATE_NEW : OPEN_EXISTING,
-                              creates ? FILE_ATTRIBUTE_NORMAL : FILE_FLAG_BACKUP_SEMANTICS);
+    Handle file = open_handle(
+        folder, path, creates ? GENERIC_WRITE : GENERIC_READ, lists ? FILE_SHARE_READ | FILE_SHARE_WRITE : kShareAll,
+        creates ? CREATE_NEW : OPEN_EXISTING, creates ? FILE_ATTRIBUTE_NORMAL : FILE_FLAG_BACKUP_SEMANTICS);
     if (!file.valid()) return fail_system();
     FileStatus status;
     if (lists && status_of_handle(file.get(), &status) < 0) return -1;
@@ -194,8 +214,8 @@ int status_of_link(int folder, const char *path, FileStatus *status) {
 }
 
 int resolve_path(const char *path, std::string *resolved) {
-    Handle file = open_handle(kCurrentFolder, path, FILE_READ_ATTRIBUTES, kShareAll, OPEN_EXISTING,
-                              FILE_FLAG_BACKUP_SEMANTICS);
+    Handle file =
+        open_handle(kCurrentFolder, path, FILE_READ_ATTRIBUTES, kShareAll, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS);
     if (!file.valid()) return fail_system();
     const int fd = file.release();
     std::wstring text;
@@ -276,15 +296,14 @@ const IoOps kSystem = {
     .fstat = status_of,
     .lstat = status_of_link,
     .realpath = resolve_path,
-    .pread = [](int fd, void *dst, size_t bytes, int64_t offset) {
-        return transfer_at(ReadFile, fd, dst, bytes, offset);
-    },
-    .pwrite = [](int fd, const void *src, size_t bytes, int64_t offset) {
-        return transfer_at(WriteFile, fd, src, bytes, offset);
-    },
-    .allocate = [](int fd, int64_t bytes) {
-        return set_information(fd, FileAllocationInfo, FILE_ALLOCATION_INFO{{.QuadPart = bytes}});
-    },
+    .pread = [](int fd, void *dst, size_t bytes,
+                int64_t offset) { return transfer_at(ReadFile, fd, dst, bytes, offset); },
+    .pwrite = [](int fd, const void *src, size_t bytes,
+                 int64_t offset) { return transfer_at(WriteFile, fd, src, bytes, offset); },
+    .allocate =
+        [](int fd, int64_t bytes) {
+            return set_information(fd, FileAllocationInfo, FILE_ALLOCATION_INFO{{.QuadPart = bytes}});
+        },
     .fsync = flush_to_disk,
     .link = link_file,
     .rename = rename_file,
@@ -305,8 +324,8 @@ bool try_lock(HANDLE handle) {
 
 bool pipe_is_empty(HANDLE handle) {
     DWORD available = 0;
-    return GetFileType(handle) == FILE_TYPE_PIPE &&
-           PeekNamedPipe(handle, nullptr, 0, nullptr, &available, nullptr) && available == 0;
+    return GetFileType(handle) == FILE_TYPE_PIPE && PeekNamedPipe(handle, nullptr, 0, nullptr, &available, nullptr) &&
+           available == 0;
 }
 
 }  // namespace

@@ -150,6 +150,11 @@ int sigemptyset(sigset_t *set) { return *set = 0, 0; }
 int sigfillset(sigset_t *set) { return *set = ~0ull, 0; }
 int sigaddset(sigset_t *set, int number) { return *set |= 1ull << number, 0; }
 int sigismember(const sigset_t *set, int number) { return (int)(*set >> number & 1); }
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *before) {
+    (void)how, (void)set;
+    if (before != NULL) *before = 0;
+    return 0;
+}
 int sigpending(sigset_t *set) { return *set = 0, unsupported(); }
 
 int setitimer(int which, const struct itimerval *time, struct itimerval *before) {
@@ -171,8 +176,8 @@ void *mmap(void *address, size_t bytes, int protection, int flags, int fd, long 
 int munmap(void *address, size_t bytes) { return (void)bytes, VirtualFree(address, 0, MEM_RELEASE) ? 0 : -1; }
 int mprotect(void *address, size_t bytes, int protection) {
     DWORD before;
-    const DWORD access = protection == PROT_NONE                  ? PAGE_NOACCESS
+    const DWORD access = protection == PROT_NONE          ? PAGE_NOACCESS
                          : (protection & PROT_WRITE) != 0 ? PAGE_READWRITE
-                                                                : PAGE_READONLY;
+                                                          : PAGE_READONLY;
     return VirtualProtect(address, bytes, access, &before) ? 0 : -1;
 }

@@ -1,6 +1,6 @@
 /*
- * posix.h - functions of POSIX for tests on Windows. Those that exist in another form work. The others fail with ENOSYS:
- * tests/harness/platforms/windows.tsv lists the tests that need them. The headers beside this one include it.
+ * posix.h - functions of POSIX for tests on Windows. Those that exist in another form work. The others fail with
+ * ENOSYS: tests/harness/platforms/windows.tsv lists the tests that need them. The headers beside this one include it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,6 +8,7 @@
 #define XF_TEST_WINDOWS_POSIX_H
 
 #include <errno.h>
+#include <pthread_signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -88,6 +89,8 @@ int sigfillset(sigset_t *set);
 int sigaddset(sigset_t *set, int number);
 int sigismember(const sigset_t *set, int number);
 int sigpending(sigset_t *set);
+#undef pthread_sigmask /* does nothing */
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *before); /* stores an empty set */
 
 struct rlimit {
     uint64_t rlim_cur, rlim_max;

@@ -91,6 +91,34 @@ XF_TEST(a_link_remains_and_its_target_is_replaced) {
     CHECK_FAILS(save(folder / "dangling", "x"), XF_ERROR_NOT_FOUND);
 }
 
+XF_TEST(folders_and_names_of_paths) {
+    const bool windows = kListSeparator == ';';
+    CHECK_EQ(name_offset("a"), size_t{0});
+    CHECK_EQ(name_offset("a/b"), size_t{2});
+    CHECK_EQ(name_offset("C:b"), size_t{windows ? 2u : 0u});
+    CHECK_EQ(name_offset("C:\\a\\b"), size_t{windows ? 5u : 0u});
+    CHECK_EQ(is_absolute_path("/a"), !windows);
+    CHECK_EQ(is_absolute_path("C:\\a"), windows);
+    CHECK_EQ(is_absolute_path("\\\\server\\a"), windows);
+    for (const char *path : {"", "a/b", "C:", "C:a", "\\a"}) CHECK(!is_absolute_path(path));
+}
+
+XF_TEST(names_are_utf8) {
+    const TempFolder folder;
+    const std::string path = folder / "Gr\xc3\xb6\xc3\x9f\x65 \xe5\xa4\xa7";
+    save(path, "one");
+    save(path, "two");
+    CHECK_EQ(load(path), "two");
+    CHECK_EQ(load(path + ".prev"), "one");
+    CHECK_EQ(xf_test::count_temps(folder), 0);
+    if (kListSeparator != ';') return;
+    // Only Windows rejects a name that is not UTF-8, and one with a colon, which is a part of another file.
+    save(folder / "m", "x");
+    CHECK_FAILS(save(folder / "\xff", "x"), XF_ERROR_IO);
+    CHECK_FAILS(save(folder / "m:part", "x"), XF_ERROR_IO);
+    CHECK_FAILS(load(folder / "\xff"), XF_ERROR_IO);
+}
+
 // harness/fault/special_test.c has other invalid targets.
 XF_TEST(a_path_that_ends_with_a_slash_or_has_a_long_name) {
     const TempFolder folder;
