@@ -255,8 +255,8 @@ __global__ void __launch_bounds__(128, D == 128 ? 2 : 3) backward_mma(AttentionB
     const Shared<D> shared(stages);
     const int own0 = p.tile * shared.own;
     const bool resident = p.q_len > 0 && p.q_len <= kOther && p.k_len > 0 && p.k_len <= kOther;
-    // After its last barrier, the first part uses only tiles that the second does not.
     if (own0 < p.k_len) key_gradients(g, p, shared);
+    __syncthreads();  // redundant: orders only instructions; without it, nvcc 13.0 spills registers on sm_90
     if (own0 < p.q_len) query_gradients(g, p, shared, resident);
 }
 
