@@ -5,7 +5,7 @@
     races.py BUILD --barriers  for each barrier in cuda/, the same without its effect: the detector must report it
 
 BUILD is a build folder that contains backend_ops, cuda_host, and the plugin in tests/harness/cuda_host/races. The first
-takes less than two processor minutes, the second about ten; its last lines go into docs/benchmarks/gpu.md.
+takes about two processor minutes, the second about five; its last line belongs in docs/benchmarks/gpu.md.
 """
 import os
 import pathlib
@@ -23,7 +23,30 @@ OPERATIONS = (
     "linear activation embed add_norm attention attention_step loss top_k adam sum_squares"
 ).split()
 # Tests of cuda_host; the other tests of shards make whole steps, which take minutes.
-FEATURES = ("beam", "step", "shards sums_*", "shards fingerprints_*")
+FEATURES = ("beam", "step losses_*", "step the_gate_*", "step a_step_*", "shards sums_*", "shards fingerprints_*")
+# The runs that need the barriers of a file, the fastest first.
+NEEDED_BY = {
+    "activation.cu": ("activation",),
+    "adam.cu": ("step losses_*", "step the_gate_*", "sum_squares"),
+    "add_norm_bwd.cu": ("add_norm",),
+    "attention.cu": ("attention",),
+    "attention_bwd_mma.cuh": ("attention",),
+    "attention_core.cuh": ("attention",),
+    "attention_step.cu": ("attention_step",),
+    "beam_step.cu": ("beam",),
+    "column_sums.cu": ("linear", "activation"),
+    "column_sums.cuh": ("activation", "linear"),
+    "embed.cu": ("embed",),
+    "gemm_plain.cu": ("linear",),
+    "gemm_rows.cu": ("linear", "top_k"),
+    "gemm_rows_fp32.cu": ("linear", "top_k"),
+    "gemm_rows_tile.cu": ("linear", "top_k"),
+    "loss.cu": ("loss",),
+    "rows.cuh": ("top_k", "add_norm"),
+    "shards.cu": ("shards fingerprints_*", "shards sums_*"),
+    "top_k.cu": ("top_k",),
+    "top_k.cuh": ("top_k",),
+}
 
 
 class Runs:
@@ -66,10 +89,10 @@ class Runs:
 
 
 def sites():
-    """All barriers of the sources, as FILE:LINE."""
+    """All barriers of the sources, as FILE:LINE, except those with the comment "redundant"."""
     for path in sorted((ROOT / "cuda").glob("*.cu*")):
         for number, line in enumerate(path.read_text().splitlines(), 1):
-            if BARRIER.search(line.split("//")[0]):
+            if BARRIER.search(line.split("//")[0]) and "// redundant" not in line:
                 yield f"{path.name}:{number}"
 
 
@@ -114,20 +137,11 @@ def check(runs):
 
 def barriers(runs):
     """Returns the number of barriers whose removal is not noticed."""
-    reached = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name in runs.names():
-            log = pathlib.Path(folder) / "log"
-            log.write_text("")
-            seconds = runs.run(name, log)[2]
-            for line in log.read_text().splitlines():
-                if line.startswith("site "):
-                    reached.setdefault(line.split()[1], []).append((seconds, name))
     noticed = 0
     everything = list(sites())
     for site in everything:
         found = ""
-        for _, name in sorted(reached.get(site, [])):
+        for name in NEEDED_BY[site.split(":")[0]]:
             status, output, _ = runs.run(name, XF_RACES_WITHOUT=site, XF_RACES_HALT=1)
             lines = [line for line in runs.located(output) if "race" in line or "uninitialized" in line]
             if status == 66 and lines:
