@@ -23,7 +23,10 @@ namespace {
 
 // Words of shared memory for the lists of values, if they fit, and then for columns of cells, which are stored as
 // the bits of floats.
-constexpr int kStaged = 4096;
+#ifndef XF_CUDA_BEAM_STAGED  // a test has fewer, so that it fills the buffer several times
+#define XF_CUDA_BEAM_STAGED 4096
+#endif
+constexpr int kStaged = XF_CUDA_BEAM_STAGED;
 
 constexpr int32_t kNoBeam = -1;  // beam of an empty entry; all later entries are empty, too
 

@@ -2,7 +2,8 @@
 """Runs the kernels of the CUDA plugin under the detector of tests/harness/cuda_host/races.h.
 
     races.py BUILD             the case list of backend_ops and tests of whole steps: no report, and every kernel runs
-    races.py BUILD --barriers  for each barrier in cuda/, the same without its effect: the detector must report it
+    races.py BUILD --barriers [FILE...]  for each barrier in cuda/, or in these files of it, what needs the barrier,
+                               without its effect: the detector must report it
 
 BUILD is a build folder that contains backend_ops, cuda_host, and the plugin in tests/harness/cuda_host/races. The first
 takes about two processor minutes, the second about five; its last line belongs in docs/benchmarks/gpu.md.
@@ -16,7 +17,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-BARRIER = re.compile(r"\b(__syncthreads\w*|__syncwarp)\(")
+BARRIER = re.compile(r"\b(__syncthreads|__syncwarp)\(")  # __syncthreads_or() is called for its result
 KERNEL = re.compile(r"__global__ void (?:__launch_bounds__\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\(")
 # A program and its arguments, the operation of XF_TEST_OP, and what else is in the environment.
 OPERATIONS = (
@@ -44,7 +45,6 @@ NEEDED_BY = {
     "loss.cu": ("loss",),
     "rows.cuh": ("top_k", "add_norm"),
     "shards.cu": ("shards fingerprints_*", "shards sums_*"),
-    "top_k.cu": ("top_k",),
     "top_k.cuh": ("top_k",),
 }
 
@@ -135,10 +135,10 @@ def check(runs):
     return failed
 
 
-def barriers(runs):
+def barriers(runs, files):
     """Returns the number of barriers whose removal is not noticed."""
     noticed = 0
-    everything = list(sites())
+    everything = [site for site in sites() if not files or site.split(":")[0] in files]
     for site in everything:
         found = ""
         for name in NEEDED_BY[site.split(":")[0]]:
@@ -155,7 +155,7 @@ def barriers(runs):
 
 def main():
     runs = Runs(sys.argv[1])
-    failed = barriers(runs) if "--barriers" in sys.argv[2:] else check(runs)
+    failed = barriers(runs, sys.argv[3:]) if sys.argv[2:3] == ["--barriers"] else check(runs)
     sys.exit(1 if failed else 0)
 
 

@@ -162,6 +162,7 @@ void add_attention(Cases &list) {
         });
     list.insert(list.end(), {
         {.op = "attention_step", .M = 0, .H = 2, .dk = 8, .dv = 8, .t = 3},
+        {.op = "attention_step", .M = 2, .H = 1, .dk = 8, .dv = 8, .t = 300},
         {.op = "attention_step", .M = 33, .H = 8, .dk = 64, .dv = 64, .t = 25},
         {.op = "attention_step", .M = 9, .H = 2, .dk = 16, .dv = 33, .window = 8, .t = 3},
         {.op = "attention_step", .M = 9, .H = 2, .dk = 16, .dv = 33, .window = 8, .t = 30},
