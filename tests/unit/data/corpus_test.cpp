@@ -208,7 +208,9 @@ XF_TEST(unusable_paths_are_errors_of_one_sentence) {
 XF_TEST(pipes_are_read_and_idle_pipes_do_not_block) {
     const TempFolder dir;
     const std::string path = dir / "fifo";
-    CHECK_EQ(::mkfifo(path.c_str(), 0600), 0);
+    const int made = ::mkfifo(path.c_str(), 0600);
+    CHECK_EQ(made, 0);
+    if (made != 0) return;                                   // Windows
     CHECK_FAILS(Corpus::open_tsv(path, {}), XF_ERROR_DATA);  // a pipe without a writer is empty
     const int both = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     std::thread writer([&] {
