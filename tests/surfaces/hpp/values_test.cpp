@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "check.hpp"
+#include "world.hpp"
 
 namespace {
 
