@@ -89,7 +89,7 @@ int sigfillset(sigset_t *set);
 int sigaddset(sigset_t *set, int number);
 int sigismember(const sigset_t *set, int number);
 int sigpending(sigset_t *set);
-#undef pthread_sigmask /* does nothing */
+#undef pthread_sigmask                                               /* does nothing */
 int pthread_sigmask(int how, const sigset_t *set, sigset_t *before); /* stores an empty set */
 
 struct rlimit {
