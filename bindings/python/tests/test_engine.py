@@ -197,6 +197,10 @@ class Tasks(EngineTest):
 
         asyncio.run(run())
 
+    def test_without_a_descriptor(self):
+        self.engine._descriptor = -1  # as on Windows
+        self.test_results_cancellation_and_closing()
+
 
 class Processes(unittest.TestCase):
     BEGIN = (

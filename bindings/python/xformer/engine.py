@@ -31,6 +31,7 @@ __all__ = ["Engine", "EngineInfo", "Event", "Stream"]
 
 #: Seconds after which a wait checks whether the engine was closed and runs signal handlers.
 _SLICE = 0.02
+_POLL = 0.002  # seconds between polls of asyncio without a descriptor
 
 
 class EngineInfo(NamedTuple):
@@ -369,7 +370,8 @@ class Engine(Handle):
     async def _wait_async(self, request: _Request) -> Event:
         request.attach()
         loop, native = asyncio.get_running_loop(), self._c  # the descriptor must exist until the reader is removed
-        if loop not in self._readers:
+        polls = self._descriptor < 0  # on Windows
+        if loop not in self._readers and not polls:
             loop.add_reader(self._descriptor, self._read)
         self._readers[loop] = self._readers.get(loop, 0) + 1
         try:
@@ -383,6 +385,10 @@ class Engine(Handle):
                     self._step()
                     self._receive(0)
                     await asyncio.sleep(0)
+                elif polls:
+                    self._read()
+                    await asyncio.sleep(0 if request.signal.is_set() else _POLL)
+                    request.signal.clear()
                 else:
                     await request.signal.wait()
                     request.signal.clear()
@@ -390,7 +396,8 @@ class Engine(Handle):
             self._readers[loop] -= 1
             if self._readers[loop] == 0:
                 del self._readers[loop]
-                loop.remove_reader(self._descriptor)
+                if not polls:
+                    loop.remove_reader(self._descriptor)
             del native  # a traceback would keep it
 
     def _read(self) -> None:
