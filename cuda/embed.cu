@@ -23,7 +23,10 @@ constexpr int kShort = kWarp;                                      // a warp rea
 constexpr int kShortFlight = 2, kFlight = 4;                       // rows whose loads are in flight together
 constexpr int kColumnLanes = 8, kColumns = kColumnLanes * kEight;  // for long groups
 constexpr int kTokenLanes = kThreads / kColumnLanes;
-constexpr int64_t kLongBlocks = 1024;  // each block processes every kLongBlocks-th group
+#ifndef XF_CUDA_EMBED_BLOCKS  // a test has fewer, so that each computes several groups
+#define XF_CUDA_EMBED_BLOCKS 1024
+#endif
+constexpr int64_t kLongBlocks = XF_CUDA_EMBED_BLOCKS;  // each block processes every kLongBlocks-th group
 
 template <class T, bool kVector>
 __global__ void __launch_bounds__(kThreads) embed_kernel(xf_embed_fwd a, Dropout dropout) {
