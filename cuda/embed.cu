@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kThreads) short_groups_kernel(xf_embed_bwd a, 
 }
 
 template <class T, bool kVector>
-__global__ void __launch_bounds__(kThreads) long_groups_kernel(xf_embed_bwd a, Dropout dropout) {
+__global__ void __launch_bounds__(kThreads, 1) long_groups_kernel(xf_embed_bwd a, Dropout dropout) {
     __shared__ float sums[kWarps][kColumns];
     const int thread = static_cast<int>(threadIdx.x), column = thread % kColumnLanes * kEight;
     const int64_t d = int64_t{blockIdx.y} * kColumns + column;
