@@ -127,7 +127,7 @@ def check(runs):
     left = {line.split()[1] for line in seen if line.startswith("site ")}
     unreached = [site for site in sites() if site not in left]
     print(f"{len(ran)} of {len(table)} instances of {len(names)} kernels ran; barriers reached: "
-          f"{len(left)} of {len(list(sites()))}")
+          f"{len(left & set(sites()))} of {len(list(sites()))}")
     for what, which in ("kernels that did not run", missing), ("barriers that were not reached", unreached):
         if which:
             failed += 1
