@@ -1,9 +1,9 @@
 // cuBLASLt, opened at run time: the functions that gemm_cublaslt.cu calls, with the types of <cublasLt.h>.
 //
 // The library is 500 MB and may be missing, so the plugin is not linked with it and machines without a GPU need no CUDA
-// libraries. The major version of the headers used at compile time is preferred; without it, CUDA 12 and 13 replace each
-// other. A version is searched for like any library by the dynamic linker, which also finds one that the process has
-// loaded already, then in the toolkit's default folder. It is never closed.
+// libraries. The major version of the headers used at compile time is preferred; without it, CUDA 12 and 13 replace
+// each other. A version is searched for like any library by the dynamic linker, which also finds one that the process
+// has loaded already, then in the toolkit's default folder. It is never closed.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
