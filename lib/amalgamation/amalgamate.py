@@ -32,14 +32,13 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 
 # Each platform: its name in CMake, and what compilers define for its system and its processor. As in CMake, every
 # unknown system is treated as Linux.
-LINUX = "!(defined(__APPLE__) || defined(__EMSCRIPTEN__) || defined(_WIN32))"
+LINUX = "!(defined(__APPLE__) || defined(__EMSCRIPTEN__))"
 X86, ARM = "defined(__x86_64__)", "defined(__aarch64__)"
 PLATFORMS = [
     ("Linux", "x86_64", LINUX, X86),
     ("Linux", "aarch64", LINUX, ARM),
     ("Darwin", "x86_64", "defined(__APPLE__)", X86),
     ("Darwin", "arm64", "defined(__APPLE__)", ARM),
-    ("Windows", "x86_64", "defined(_WIN32)", X86),
     ("Emscripten", "wasm32", "defined(__EMSCRIPTEN__)", "defined(__wasm__)"),
 ]
 
@@ -187,6 +186,9 @@ START = """\
 #endif
 #if !defined(__GNUC__)
 #error "libxformer needs GCC or clang"
+#endif
+#if defined(_WIN32)
+#error "for Windows, build libxformer from its complete sources, with CMake"
 #endif
 #if defined(__FAST_MATH__)
 #error "-ffast-math changes the results of libxformer: compile without it"
