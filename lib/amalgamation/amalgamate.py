@@ -341,7 +341,7 @@ def main():
         for name in names:
             if name != os.path.basename(__file__) and "__pycache__" not in folder:
                 path = os.path.relpath(os.path.join(folder, name), HERE)
-                files[path] = read(HERE, path).replace("@VERSION@", version)
+                files[path.removesuffix(".in")] = read(HERE, path).replace("@VERSION@", version)
     for name in "CMakeLists.txt", "use.c", "use.cpp":  # the programs that test the package
         files["test_package/" + name] = read(ROOT, "tests/surfaces/install/consumer", name)
 
