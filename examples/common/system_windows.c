@@ -121,7 +121,7 @@ bool is_ready(int fd) {
     DWORD available = 0;
     if (GetFileType(handle) == FILE_TYPE_PIPE)
         return !PeekNamedPipe(handle, NULL, 0, NULL, &available, NULL) || available > 0;
-    return !is_terminal(fd); /* a terminal gives one line at a time */
+    return !is_terminal(fd); /* a terminal returns one line at a time */
 }
 
 bool program_path(char *path, size_t size) {

@@ -13,7 +13,7 @@ from conan.tools.files import copy, rmdir
 class XformerConan(ConanFile):
     name = "xformer"
     version = "@VERSION@"
-    description = "Trains and decodes the encoder-decoder Transformer behind a stable C ABI"
+    description = "Trains and decodes the encoder-decoder Transformer, with a stable C ABI"
     license = "Apache-2.0 AND MIT"  # the library; RapidJSON and utf8proc inside
     topics = ("transformer", "machine-translation", "machine-learning")
     package_type = "library"

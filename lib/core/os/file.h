@@ -28,8 +28,9 @@ enum class OpenMode {
     kCreate,  // for writing; fails with EEXIST if the file exists
 };
 
-// Whether the path does not depend on the current folder, and where its last name begins: 0 if it has no folder.
+// Returns whether the path does not depend on the current folder.
 bool is_absolute_path(std::string_view path);
+// Returns where the last name of the path begins: 0 if it has no folder.
 size_t name_offset(std::string_view path);
 extern const char kListSeparator;  // between the paths of a list: ':', on Windows ';'
 

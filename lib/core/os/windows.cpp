@@ -137,7 +137,7 @@ void *load_library(const char *path, std::string *reason) {
         // Otherwise Windows may show a window and wait.
         DWORD mode = 0;
         const bool quiet = SetThreadErrorMode(SEM_FAILCRITICALERRORS | SEM_NOOPENFILEERRORBOX, &mode);
-        // Not the current folder or PATH: anybody could put a library there.
+        // Not the current folder or PATH: other users may be able to put a library there.
         library =
             LoadLibraryExW(absolute.c_str(), nullptr, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_SYSTEM32);
         error = GetLastError();

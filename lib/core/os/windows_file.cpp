@@ -1,7 +1,7 @@
 // See file.h. A descriptor is a Windows handle that is converted to int. Windows promises that 32 bits suffice; a
 // number of a C runtime would be useless to a program that has another one.
 //
-// Paths are UTF-8. What differs from POSIX:
+// Paths are UTF-8. Differences from POSIX:
 //   - A file that is open elsewhere can be replaced or deleted only if its owner allows that, as this library does.
 //   - A folder cannot be flushed: fsync() of it fails with EINVAL. rename() returns after the change is on the disk.
 //   - A folder that is open cannot be renamed.
