@@ -3,7 +3,8 @@
 #
 #     bindings/python/build_wheel.sh PREFIX OUTPUT [LIBRARIES]      PREFIX: of cmake --install
 #
-# For Windows, the wheel contains xformer.dll and its plugin. For a cross build, LIBRARIES is the folder of the target's libraries, and STRIP the target's strip.
+# For Windows, the wheel contains xformer.dll and its plugin. For a cross build, LIBRARIES is the folder of the target's
+# libraries, and STRIP the target's strip.
 #
 # Like auditwheel, it adds the libraries that libxformer.so needs and that not every Linux has (manylinux, PEP 600),
 # renamed so that they do not conflict with other copies in a process. setup.py computes the platform tag. The CUDA

@@ -31,8 +31,8 @@ struct Known {
 };
 constexpr Known kKnown[] = {{"cuda", "cuda", nullptr}, {"openblas", "cpu", kOpenblas}, {"ref", "cpu", xf_ref_backend}};
 
-// Appends the folders of a list. A relative folder would depend on the current directory: it is an
-// error in an option, and ignored elsewhere (option is null).
+// Appends the folders of a list. A relative folder would depend on the current directory: it is an error in an option,
+// and ignored elsewhere (option is null).
 void add_folders(std::string_view list, const char *option, std::vector<std::string> *folders) {
     while (!list.empty()) {
         const size_t end = list.find(kListSeparator);

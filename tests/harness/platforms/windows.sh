@@ -3,7 +3,7 @@
 #
 #     tests/harness/platforms/windows.sh [translate | bits | ops | units | kills | vectors | package | wheel | msvc]...
 #
-#     translate   the five sentences of the README, and bytes that a text stream of Windows would change
+#     translate   the five sentences of demo.sh, and bytes that a text stream of Windows would change
 #     bits        the hashes of tests/golden/bits.txt with each instruction set
 #     ops         the operations of each backend
 #     units       the tests of the quick suite, except those of windows.tsv
