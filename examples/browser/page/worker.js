@@ -226,13 +226,11 @@ async function learn({ source, target, others, languages: codes }, { signal, sen
   const known = new Map(model.learned).set(source, target);
   const texts = others.filter((text) => !known.has(text));
   const [before, ...kept] = await translateAll();
-  const losses = [];
   const begin = performance.now();
   await translator.train(known, { steps: kLearn.steps, learningRate: kLearn.learningRate, signal,
     config: { "train.dropout": 0, "train.label_smoothing": 0, "text.source_language": languages.sourceLanguage,
       "text.target_language": languages.targetLanguage },
     onStep: ({ step, loss }) => {
-      losses.push(loss);
       send?.("step", { step, steps: kLearn.steps, loss });
       return loss > kLearn.loss;
     } });
@@ -241,7 +239,7 @@ async function learn({ source, target, others, languages: codes }, { signal, sen
   const [after, ...now] = await translateAll();
   if (model.kept) await keep(true);
   const same = now.filter((text, index) => text === kept[index]).length;
-  return { before, after, losses, seconds, same, checked: texts.length, model: about() };
+  return { before, after, seconds, same, checked: texts.length, model: about() };
 }
 
 /* --- Calls --- */
