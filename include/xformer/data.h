@@ -106,11 +106,17 @@ typedef struct xf_batch {
  *
  * Text is UTF-8; line ends may be LF or CRLF, and a byte order mark is skipped. Bad lines (see xf_corpus_stats) are
  * skipped and counted, and the first ten are logged with file and line number; with "data.strict" the first one is an
- * error. The text is held in memory and counted in the context's memory account. Reads "data.max_bytes" and
- * "data.strict".
+ * error. The text is held in memory and counted in the context's memory account. Reads "data.max_bytes",
+ * "data.strict", and, for a sample, "data.sample" and "data.seed".
  *
  * A folder is read as the concatenation of its files, in the byte order of their names. Files whose names begin with
  * "_" or "." are ignored.
+ *
+ * If source_path is a folder that xf_corpus_encode() has written, opens the encoded corpus. Its pairs remain on disk
+ * until a batcher reads them. The functions that need pairs in memory return XF_ERROR_STATE for such a corpus:
+ * xf_corpus_subset(), xf_corpus_split(), xf_corpus_get_pair(), and xf_tokenizer_train(). The folder must not be changed
+ * while the corpus or its batchers exist; a file that is damaged, missing, or exchanged is reported by the call that
+ * reads it, and nothing of it is used.
  *
  * @param context [in] the context
  * @param source_path [in] a file or a folder
@@ -122,12 +128,45 @@ typedef struct xf_batch {
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND, XF_ERROR_IO (also if a folder contains a folder),
  *         XF_ERROR_DATA (a bad line with "data.strict"; no valid line; a folder without files; different numbers of
- *         lines or files), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE
+ *         lines or files; an incomplete encoded corpus), XF_ERROR_CORRUPT, XF_ERROR_VERSION (an encoded corpus),
+ *         XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE
  * @threads shared-read
  * @since 0.1
  */
 XF_API xf_status xf_corpus_open(xf_context *context, const char *source_path, const char *target_path,
                                 const xf_config *config, const xf_call *call, xf_corpus **out, xf_error *err);
+
+/**
+ * @brief Encodes files of text and writes an encoded corpus, which may be larger than memory.
+ *
+ * Writes a folder of files with token ids (their format is in docs/guide/files.md). A batcher reads it in chunks, so
+ * that neither starting nor training needs the text or all ids in memory. The files do not depend on the number of
+ * threads. Uses the threads of the context, and memory for "data.part_pairs" pairs.
+ *
+ * A call that failed or was stopped may be repeated with the same arguments: parts that are complete are kept after
+ * their texts and checksums have been compared. Nothing is overwritten: a folder with other parts is an error.
+ *
+ * Reads the options of xf_corpus_open() (except "data.sample") and "data.part_pairs", and those that determine the
+ * special tokens, as xf_batcher_create(). The limits "data.max_tokens" and "data.batch_tokens" are applied later, by
+ * the batcher. "data.sampling" must not be set, because an encoded corpus has no text to segment.
+ *
+ * @param context [in] the context
+ * @param source_path [in] as for xf_corpus_open(); pipes are allowed
+ * @param target_path [in] as for xf_corpus_open()
+ * @param tokenizer [in] the tokenizer, of a model or not; xf_batcher_create() requires the same one. A copy of its file
+ * is stored in the folder as tokenizer.json
+ * @param config [in] NULL: all defaults
+ * @param call [in] NULL: defaults
+ * @param folder [in] path of the folder; created if it does not exist, but not its parent
+ * @param err [out] may be NULL
+ * @return the errors of xf_corpus_open() and xf_batcher_create(); XF_ERROR_STATE (the folder has parts of other texts
+ * or of another tokenizer), XF_ERROR_IO (also a full disk)
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API xf_status xf_corpus_encode(xf_context *context, const char *source_path, const char *target_path,
+                                  const xf_tokenizer *tokenizer, const xf_config *config, const xf_call *call,
+                                  const char *folder, xf_error *err);
 
 /**
  * @brief Creates a corpus of text from pairs in memory. The texts are copied and may contain tabs and line ends.
@@ -176,7 +215,8 @@ XF_API xf_status xf_corpus_from_ids(xf_context *context, const xf_batch *pairs, 
  * @param count [in] at least 1
  * @param out [out] the corpus; free it with xf_corpus_free()
  * @param err [out] may be NULL
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an index), XF_ERROR_NO_MEMORY
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an index), XF_ERROR_STATE (an encoded corpus),
+ *         XF_ERROR_NO_MEMORY
  * @threads shared-read
  * @since 0.1
  */
@@ -235,7 +275,8 @@ XF_API xf_status xf_corpus_get_stats(const xf_corpus *corpus, xf_corpus_stats *s
  * @param target [out] UTF-8; valid until the corpus is freed
  * @param target_length [out] size in bytes
  * @param err [out] may be NULL
- * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (index), XF_ERROR_STATE (a corpus of ids)
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (index), XF_ERROR_STATE (a corpus of ids or an
+ *         encoded corpus)
  * @threads shared-read
  * @since 0.1
  */
@@ -254,6 +295,12 @@ XF_API xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, cons
  * "text.target_language" (see xf_batch). Options of the group "model." that are set in config override those of the
  * model. The special tokens count toward the limits above. A corpus of ids is used unchanged.
  *
+ * An encoded corpus of more than "data.chunk_pairs" pairs is read in chunks of whole parts, chosen at random in each
+ * epoch. Pairs are shuffled and grouped within a chunk; the number of batches in an epoch is known only at its end. The
+ * call that begins a chunk reads it, while the previous one is still in memory. An update of a trainer uses batches of
+ * one chunk, so the last one of a chunk may have fewer. A corpus of one chunk has the same batches as the same texts in
+ * memory.
+ *
  * If "data.sampling" is set, texts are segmented at random, and differently in each epoch. The call that begins an
  * epoch or seeks to another epoch then encodes the corpus again; the ids of both epochs are in memory during that time.
  *
@@ -264,8 +311,9 @@ XF_API xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, cons
  * @param out [out] the batcher; free it with xf_batcher_free()
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: an unknown or missing language; a tokenizer that does not support
- *         "data.sampling"), XF_ERROR_DATA (every pair was skipped), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED,
- *         XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
+ *         "data.sampling"; an encoded corpus with "data.sampling", or of another tokenizer or other special tokens),
+ *         XF_ERROR_CORRUPT, XF_ERROR_IO, XF_ERROR_NOT_FOUND (an encoded corpus), XF_ERROR_DATA (every pair was
+ * skipped), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 5.1
@@ -290,8 +338,8 @@ XF_API void xf_batcher_free(xf_batcher *batcher);
  * call on it
  * @param err [out] may be NULL
  * @return XF_OK; XF_DONE at the end of an epoch (the batch is empty; the next call begins the next epoch);
- *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY; with "data.sampling", a call that encodes the corpus again may
- *         also return the errors of xf_batcher_create(). On an error, the position is unchanged, and the call may be
+ *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY; a call that encodes the corpus again or reads a chunk may also
+ *         return the errors of xf_batcher_create(). On an error, the position is unchanged, and the call may be
  *         repeated
  * @threads exclusive
  * @since 0.1
@@ -306,9 +354,12 @@ typedef struct xf_batcher_stats {
     int64_t epoch;
     /** Index of the next batch in its epoch, from 0. */
     int64_t batch;
-    /** Batches in this epoch. */
+    /** Batches in this epoch; with an encoded corpus of several chunks an estimate until the last one. */
     int64_t batches;
-    /** Pairs in this epoch; the same in every epoch unless "data.sampling" is set. */
+    /**
+     * Pairs in this epoch; the same in every epoch unless "data.sampling" is set. With an encoded corpus, this and the
+     * following members count the present chunk.
+     */
     int64_t pairs;
     /** Pairs that this epoch skips because a side has more tokens than "data.max_tokens" or "data.batch_tokens". */
     int64_t too_long;
@@ -343,7 +394,7 @@ XF_API xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stat
  * @param call [in] NULL: defaults
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (batch), XF_ERROR_NO_MEMORY; with "data.sampling"
- *         also the errors of xf_batcher_create(). On an error, the position is unchanged
+ *         or an encoded corpus also the errors of xf_batcher_create(). On an error, the position is unchanged
  * @threads exclusive
  * @since 0.1
  */

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "api/guard.h"
+#include "data/corpus_folder.h"
 #include "decode/encoding.h"
 #include "train/trainer.h"
 
@@ -51,8 +52,33 @@ xf_status xf_corpus_open(xf_context *context, const char *source_path, const cha
                          const xf_call *call, xf_corpus **out, xf_error *err) {
     return open_corpus(context, config, call, out, err, [&](const auto &...rest) {
         check_pointer(source_path, "source_path");
+        if (target_path == nullptr && CorpusFolder::exists(source_path))
+            return Corpus::from_folder(std::make_shared<CorpusFolder>(source_path));
         return target_path != nullptr ? Corpus::open_pair(source_path, target_path, rest...)
                                       : Corpus::open_tsv(source_path, rest...);
+    });
+}
+
+xf_status xf_corpus_encode(xf_context *context, const char *source_path, const char *target_path,
+                           const xf_tokenizer *tokenizer, const xf_config *config, const xf_call *call,
+                           const char *folder, xf_error *err) {
+    return guard(err, [&] {
+        const auto use = shared(context, "context");
+        check_pointer(source_path, "source_path");
+        check_pointer(folder, "folder");
+        const auto own = shared(tokenizer, "tokenizer");
+        const OptionsOf options(config);
+        XF_CHECK(!BatcherOptions::from(*options).sample(), XF_ERROR_INVALID_ARGUMENT,
+                 "data.sampling is set, expected 0: an encoded corpus has no text to segment");
+        CorpusOptions corpus_options = CorpusOptions::from(*options);
+        corpus_options.heap = heap_of(use->context);
+        const Encoders encoders = batch_encoders(own->tokenizer, own->model.get(), *options, &use->context->pool());
+        const TextFiles texts{source_path, target_path != nullptr ? target_path : ""};
+        const CorpusStats stats =
+            CorpusFolder::encode(folder, texts, corpus_options, encoders, own->tokenizer->serialize(),
+                                 warnings_to(*use->context), begin_call(*use->context, call));
+        use->context->log(XF_LOG_INFO, "data", "encoded %" PRId64 " pairs, from %" PRId64 " lines", stats.kept,
+                          stats.lines);
     });
 }
 
@@ -173,16 +199,17 @@ xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stat
         check_struct(stats, "stats");
         const EncodedCorpus &corpus = use->batcher->corpus();
         const Batcher::Position position = use->batcher->position();
-        put_struct(stats, xf_batcher_stats{0, position.epoch, position.batch, use->batcher->batches_in_epoch(),
-                                           corpus.size(), corpus.skipped_too_long, corpus.skipped_empty,
-                                           std::ssize(corpus.src_ids), std::ssize(corpus.tgt_ids)});
+        put_struct(stats,
+                   xf_batcher_stats{0, position.epoch, position.batch_in_epoch(), use->batcher->batches_in_epoch(),
+                                    corpus.size(), corpus.skipped_too_long, corpus.skipped_empty,
+                                    std::ssize(corpus.src_ids), std::ssize(corpus.tgt_ids)});
     });
 }
 
 xf_status xf_batcher_seek(xf_batcher *batcher, int64_t epoch, int64_t batch, const xf_call *call, xf_error *err) {
     return guard(err, [&] {
         const auto use = exclusive(batcher, "batcher");
-        use->batcher->seek({epoch, batch}, begin_call(*use->context, call));
+        use->batcher->seek_in_epoch(epoch, batch, begin_call(*use->context, call));
     });
 }
 

@@ -21,6 +21,14 @@ Call::Call(const CancelSource &source, const xf_call &call, Deadline deadline)
       progress_(call.progress),
       user_(call.user) {}
 
+Call::Call(const Call *whole)
+    : source_(whole->source_),
+      count_(whole->count_),
+      cancelled_(whole->cancelled_),
+      deadline_(whole->deadline_),
+      at_deadline_(whole->at_deadline_),
+      began_(whole->began_) {}
+
 void Call::check() const {
     if ((cancelled_ != nullptr && *cancelled_ != 0) || (source_ != nullptr && source_->count() != count_))
         fail(XF_ERROR_CANCELLED, "the caller cancelled the call");

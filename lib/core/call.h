@@ -39,6 +39,8 @@ public:
     Call() = default;
     // Both must outlive the call.
     Call(const CancelSource &source, const xf_call &call, Deadline deadline = Deadline::kFail);
+    // For a part of a call that reports progress itself: the same without progress.
+    explicit Call(const Call *whole);
     Call(const Call &) = delete;
     Call &operator=(const Call &) = delete;
 

@@ -73,9 +73,14 @@ constexpr Option kOptions[] = {
      "Lines with more bytes on either side are skipped and counted."},
     {"data.strict", kBool, "false", 0, 1, nullptr,
      "Treat the first invalid line of a corpus as an error instead of skipping it."},
+    {"data.sample", kI64, "0", 0, int64_t{1} << 40, nullptr,
+     "Keep at most this many pairs of a corpus of text, chosen at random; 0 keeps all."},
+    {"data.part_pairs", kI64, "131072", 1, 1 << 24, nullptr, "Pairs in each part of an encoded corpus on disk."},
+    {"data.chunk_pairs", kI64, "1048576", 1, 1 << 30, nullptr,
+     "Pairs of an encoded corpus that are in memory and shuffled together, rounded to whole parts."},
     {"data.shuffle", kBool, "true", 0, 1, nullptr,
      "Shuffle every epoch and group pairs of similar length; false keeps the order of the corpus.", "s. 5.1"},
-    {"data.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the shuffle and of random segmentation."},
+    {"data.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the shuffle, of the sample, and of random segmentation."},
     {"data.sampling", kF64, "0", 0, 100, nullptr,
      "Segment the texts at random, differently in every epoch; 0 disables it. For BPE tokenizers: probability of "
      "omitting a merge, below 1; 0.1 is usual (Provilkov et al. 2020). For unigram tokenizers: alpha, with each "

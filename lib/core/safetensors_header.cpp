@@ -155,7 +155,7 @@ bool HeaderHandler::String(const char *text, SizeType length, bool) {
         state_ = State::kMetadata;
     } else if (state_ == State::kDtype) {
         if (dtype_bytes(value) == 0)
-            refuse(XF_ERROR_CORRUPT, "tensor '%s' has dtype '%s', expected F32, F16, BF16, I64, I32, I8 or U8",
+            refuse(XF_ERROR_CORRUPT, "tensor '%s' has dtype '%s', expected F32, F16, BF16, I64, I32, U16, I8 or U8",
                    printable(tensor_.name).c_str(), printable(value).c_str());
         tensor_.dtype = value;
         state_ = State::kTensor;
@@ -274,7 +274,7 @@ void append_string(std::string &out, std::string_view text) {
 size_t dtype_bytes(std::string_view dtype) {
     if (dtype == "I64") return 8;
     if (dtype == "F32" || dtype == "I32") return 4;
-    if (dtype == "F16" || dtype == "BF16") return 2;
+    if (dtype == "F16" || dtype == "BF16" || dtype == "U16") return 2;
     if (dtype == "I8" || dtype == "U8") return 1;
     return 0;
 }

@@ -18,7 +18,7 @@ namespace xf {
 
 struct TensorInfo {
     std::string name;
-    std::string dtype;            // F32 F16 BF16 I64 I32 I8 U8
+    std::string dtype;            // F32 F16 BF16 I64 I32 U16 I8 U8
     std::vector<int64_t> shape;   // empty for a scalar
     uint64_t begin = 0, end = 0;  // in bytes from the start of the data
 };

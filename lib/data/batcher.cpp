@@ -7,9 +7,12 @@
 #include <atomic>
 #include <cinttypes>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "core/error.h"
+#include "core/hash.h"
+#include "data/corpus_folder.h"
 #include "data/shuffle.h"
 
 namespace xf {
@@ -19,6 +22,10 @@ constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 constexpr int64_t kBatchesPerWindow = 100;
 // Makes the order of the batches independent of the order of the pairs.
 constexpr uint64_t kBatchOrderStream = 0x6261746368657321u;
+// Makes the orders of the chunks of an epoch independent of each other. The first chunk has the order of a corpus in
+// memory.
+constexpr uint64_t kPartOrderStream = 0x7061727473212121u;
+constexpr uint64_t kChunkStride = 0x9E3779B97F4A7C15u;
 
 // Copies one side of the pairs [begin, end).
 void gather_side(const HeapVector<int32_t> &ids, const HeapVector<int64_t> &offsets, const uint32_t *begin,
@@ -37,6 +44,16 @@ void check_size(const EncodedCorpus &corpus) {
              corpus.size(), kMaxInt32 - 1);
 }
 
+void report_skipped(const EncodedCorpus &encoded, const BatcherOptions &options, const Corpus::Warn &warn) {
+    const int64_t skipped = encoded.skipped_too_long + encoded.skipped_empty;
+    const std::string message = format("skipped %" PRId64 " of %" PRId64 " pairs: %" PRId64
+                                       " have a side of more than %" PRId64 " tokens, %" PRId64 " have an empty side",
+                                       skipped, skipped + encoded.size(), encoded.skipped_too_long,
+                                       options.longest_side(), encoded.skipped_empty);
+    XF_CHECK(encoded.size() > 0, XF_ERROR_DATA, "%s", message.c_str());
+    if (skipped > 0 && warn) warn(message);
+}
+
 }  // namespace
 
 BatcherOptions BatcherOptions::from(const Options &options) {
@@ -46,31 +63,72 @@ BatcherOptions BatcherOptions::from(const Options &options) {
     b.seed = options.i64("data.seed");
     b.shuffle = options.boolean("data.shuffle");
     b.sampling = options.f64("data.sampling");
+    b.chunk_pairs = options.i64("data.chunk_pairs");
     return b;
 }
 
 Batcher::Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options, EncodeEpoch encode_epoch)
-    : options_(options), encode_epoch_(std::move(encode_epoch)) {
+    : options_(options) {
+    if (encode_epoch)
+        chunks_.load = [encode = std::move(encode_epoch)](int64_t epoch, int64_t, const Call &call) {
+            return encode(epoch, call);
+        };
     check_size(*corpus);
-    plan_ = make_plan(std::move(corpus), 0);
+    plan_ = make_plan(std::move(corpus), {});
     fingerprint_ = plan_.corpus->fingerprint();
+}
+
+Batcher::Batcher(Chunks chunks, const BatcherOptions &options, const Call &call)
+    : options_(options), chunks_(std::move(chunks)), fingerprint_(chunks_.fingerprint) {
+    plan_ = make_plan(load(0, 0, call), {});
 }
 
 std::unique_ptr<Batcher> Batcher::create(const std::shared_ptr<const Corpus> &corpus, const Encoders &encoders,
                                          const BatcherOptions &options, const std::shared_ptr<Heap> &heap,
                                          const Corpus::Warn &warn, const Call &call) {
+    if (corpus->folder() != nullptr) {
+        corpus->folder()->check_identity(encoders);
+        return create(corpus->folder(), options, heap, warn, call);
+    }
     EncodeEpoch encode = [corpus, encoders, longest = options.longest_side(), heap](int64_t epoch, const Call &now) {
         return std::make_shared<EncodedCorpus>(encode_corpus(*corpus, encoders, longest, now, heap, epoch));
     };
     auto encoded = encode(options.sample() ? 0 : TextKey::kUnsampled, call);
-    const int64_t skipped = encoded->skipped_too_long + encoded->skipped_empty;
-    const std::string message =
-        format("skipped %" PRId64 " of %" PRId64 " pairs: %" PRId64 " have a side of more than %" PRId64
-               " tokens, %" PRId64 " have an empty side",
-               skipped, corpus->size(), encoded->skipped_too_long, options.longest_side(), encoded->skipped_empty);
-    XF_CHECK(encoded->size() > 0, XF_ERROR_DATA, "%s", message.c_str());
-    if (skipped > 0 && warn) warn(message);
+    report_skipped(*encoded, options, warn);
     return std::make_unique<Batcher>(std::move(encoded), options, options.sample() ? std::move(encode) : EncodeEpoch());
+}
+
+std::unique_ptr<Batcher> Batcher::create(const std::shared_ptr<const CorpusFolder> &folder,
+                                         const BatcherOptions &options, const std::shared_ptr<Heap> &heap,
+                                         const Corpus::Warn &warn, const Call &call) {
+    XF_CHECK(!options.sample(), XF_ERROR_INVALID_ARGUMENT,
+             "data.sampling is set, but an encoded corpus has no text to segment; use a corpus of text");
+    const int64_t parts = std::ssize(folder->parts()), pairs = folder->stats().kept;
+    const int64_t count = std::min(parts, (pairs + options.chunk_pairs - 1) / options.chunk_pairs);
+    const auto read = [folder, heap, longest = options.longest_side()](const std::vector<int64_t> &which,
+                                                                       const Call &now) {
+        return std::make_shared<const EncodedCorpus>(folder->read(which, longest, heap, now));
+    };
+    if (count <= 1) {
+        std::vector<int64_t> all(parts);
+        std::iota(all.begin(), all.end(), 0);
+        auto encoded = read(all, call);
+        report_skipped(*encoded, options, warn);
+        return std::make_unique<Batcher>(std::move(encoded), options);
+    }
+    // Chunk i consists of the parts [i, i + 1) * parts / count of an order that is new in each epoch.
+    Chunks chunks;
+    chunks.load = [read, parts, count, options](int64_t epoch, int64_t chunk, const Call &now) {
+        const Permutation order(options.seed ^ kPartOrderStream, epoch, parts);
+        std::vector<int64_t> which;
+        for (int64_t i = chunk * parts / count; i < (chunk + 1) * parts / count; ++i)
+            which.push_back(options.shuffle ? order(i) : i);
+        return read(which, now);
+    };
+    chunks.count = count;
+    const int64_t division[] = {count, options.longest_side()};
+    chunks.fingerprint = hash64(division, sizeof division, folder->fingerprint());
+    return std::make_unique<Batcher>(std::move(chunks), options, call);
 }
 
 std::map<std::string, std::string> Batcher::order() const {
@@ -84,7 +142,7 @@ std::map<std::string, std::string> Batcher::order() const {
 size_t Batcher::window_size(const EncodedCorpus &c) const {
     // The longer side fills a batch first, so its mean length determines the number of pairs per batch.
     const int64_t tokens = std::max(c.src_ids.size(), c.tgt_ids.size());
-    const int64_t mean = std::max<int64_t>(1, tokens / c.size());
+    const int64_t mean = std::max<int64_t>(1, tokens / std::max<int64_t>(1, c.size()));
     return kBatchesPerWindow * std::max<int64_t>(1, options_.batch_tokens / mean);
 }
 
@@ -131,19 +189,19 @@ void Batcher::divide_into_batches(Plan *plan) const {
     plan->starts.push_back(plan->order.size());
 }
 
-Batcher::Plan Batcher::make_plan(std::shared_ptr<const EncodedCorpus> corpus, int64_t epoch) const {
-    const uint64_t n = corpus->size();
+Batcher::Plan Batcher::make_plan(std::shared_ptr<const EncodedCorpus> corpus, const Position &position) const {
+    const uint64_t n = corpus->size(), seed = options_.seed ^ (position.chunk * kChunkStride);
     Plan plan;
     plan.corpus = std::move(corpus);
     plan.order.resize(n);
-    const Permutation pair_order(options_.seed, epoch, n);
+    const Permutation pair_order(seed, position.epoch, n);
     for (uint64_t i = 0; i < n; ++i) plan.order[i] = options_.shuffle ? pair_order(i) : i;
     if (options_.shuffle) sort_windows(&plan);
     divide_into_batches(&plan);
     if (!options_.shuffle) return plan;
 
     const uint64_t count = batches(plan);
-    const Permutation batch_order(options_.seed ^ kBatchOrderStream, epoch, count);
+    const Permutation batch_order(seed ^ kBatchOrderStream, position.epoch, count);
     Plan mixed;
     mixed.corpus = plan.corpus;
     mixed.order.reserve(n);
@@ -171,17 +229,15 @@ void Batcher::gather(int64_t batch_in_plan, Batch *batch) const {
 
 bool Batcher::next(Batch *batch, const Call &call) {
     call.check();
-    if (position_.batch == batches_in_epoch()) {
-        seek({position_.epoch + 1, 0}, call);
-        return false;
-    }
+    while (at_end_of_chunk())
+        if (!next_chunk(call)) return false;
     gather(position_.batch, batch);
     ++position_.batch;
     return true;
 }
 
 bool Batcher::peek(Batch *batch) const {
-    if (position_.batch == batches_in_epoch()) return false;
+    if (at_end_of_chunk()) return false;
     gather(position_.batch, batch);
     return true;
 }
@@ -191,28 +247,62 @@ uint64_t Batcher::new_id() {
     return ++last;
 }
 
-std::shared_ptr<const EncodedCorpus> Batcher::corpus_of(int64_t epoch, const Call &call) const {
-    if (!encode_epoch_) return plan_.corpus;
-    auto corpus = encode_epoch_(epoch, call);
-    check_size(*corpus);
+std::shared_ptr<const EncodedCorpus> Batcher::load(int64_t epoch, int64_t chunk, const Call &call) const {
+    if (!chunks_.load) return plan_.corpus;
+    auto corpus = chunks_.load(epoch, chunk, call);
+    if (chunks_.count == 1 || corpus->size() > 0) check_size(*corpus);
     return corpus;
 }
 
 std::unique_ptr<Batcher> Batcher::unsampled(const Call &call) const {
-    if (!encode_epoch_) return nullptr;
+    if (!chunks_.load || chunks_.count > 1) return nullptr;
     BatcherOptions options = options_;
     options.sampling = 0;
-    auto batcher = std::make_unique<Batcher>(encode_epoch_(TextKey::kUnsampled, call), options);
+    auto batcher = std::make_unique<Batcher>(chunks_.load(TextKey::kUnsampled, 0, call), options);
     batcher->seek({position_.epoch, 0});
     return batcher;
 }
 
-void Batcher::prepare_epoch(const Call &call) {
+int64_t Batcher::batches_in_epoch() const {
+    // Chunks have about the same size.
+    return (position_.before + batches_in_chunk()) * chunks_.count / (position_.chunk + 1);
+}
+
+// Without shuffling, all epochs of the pairs in memory are the same.
+bool Batcher::same_plan(const Position &a, const Position &b) const {
+    return (a.epoch == b.epoch || (!options_.shuffle && !chunks_.load)) && a.chunk == b.chunk;
+}
+
+Batcher::Position Batcher::after_chunk() const {
+    const Position &at = position_;
+    if (at.chunk + 1 < chunks_.count) return {at.epoch, 0, at.chunk + 1, at.before + batches_in_chunk()};
+    return {at.epoch + 1};
+}
+
+bool Batcher::next_chunk(const Call &call) {
+    const Position next = after_chunk();
+    const bool more = next.epoch == position_.epoch;
+    XF_CHECK(more || position_.before + batches_in_chunk() > 0, XF_ERROR_DATA,
+             "every pair of the corpus is skipped: a side is empty or has more than %" PRId64 " tokens",
+             options_.longest_side());
+    seek(next, call);
+    return more;
+}
+
+void Batcher::prepare_chunk(const Call &call) {
     call.check();
-    const int64_t epoch = position_.epoch + 1;
-    if (prepared_epoch_ == epoch || (!options_.shuffle && !encode_epoch_)) return;
-    prepared_ = make_plan(corpus_of(epoch, call), epoch);
-    prepared_epoch_ = epoch;
+    const Position next = after_chunk();
+    if (prepared_position_ == next || same_plan(next, position_)) return;
+    prepared_ = make_plan(load(next.epoch, next.chunk, call), next);
+    prepared_position_ = next;
+}
+
+// The plan of a position, which is not that of the present one.
+Batcher::Plan Batcher::take_plan(const Position &position, const Call &call) {
+    const bool prepared = prepared_position_.epoch == position.epoch && prepared_position_.chunk == position.chunk;
+    Plan plan = prepared ? std::move(prepared_) : make_plan(load(position.epoch, position.chunk, call), position);
+    prepared_ = Plan(), prepared_position_ = {-1};
+    return plan;
 }
 
 void Batcher::seek(Position position, const Call &call) {
@@ -220,19 +310,36 @@ void Batcher::seek(Position position, const Call &call) {
     constexpr int64_t kLastEpoch = std::numeric_limits<int64_t>::max() - 1;
     XF_CHECK(position.epoch >= 0 && position.epoch <= kLastEpoch, XF_ERROR_OUT_OF_RANGE,
              "epoch %" PRId64 ", expected 0 to %" PRId64, position.epoch, kLastEpoch);
-    // Without shuffling and random segmentation all epochs are the same, so the current plan is reused.
-    const bool same = position.epoch == position_.epoch || (!options_.shuffle && !encode_epoch_);
+    XF_CHECK(position.chunk >= 0 && position.chunk < chunks_.count, XF_ERROR_OUT_OF_RANGE,
+             "chunk %" PRId64 ", expected 0 to %" PRId64, position.chunk, chunks_.count - 1);
+    const bool same = same_plan(position, position_);
     Plan plan;
-    if (!same && position.epoch == prepared_epoch_)
-        plan = std::move(prepared_);
-    else if (!same)
-        plan = make_plan(corpus_of(position.epoch, call), position.epoch);
-    if (!same) prepared_ = Plan(), prepared_epoch_ = -1;
-    const int64_t count = same ? batches_in_epoch() : batches(plan);
+    if (!same) plan = take_plan(position, call);
+    const int64_t count = same ? batches_in_chunk() : batches(plan);
     XF_CHECK(position.batch >= 0 && position.batch <= count, XF_ERROR_OUT_OF_RANGE,
-             "batch %" PRId64 " of epoch %" PRId64 ", expected 0 to %" PRId64, position.batch, position.epoch, count);
+             "batch %" PRId64 " of epoch %" PRId64 ", expected %" PRId64 " to %" PRId64, position.batch_in_epoch(),
+             position.epoch, position.before, position.before + count);
     if (!same) plan_ = std::move(plan);
     position_ = position;
+}
+
+void Batcher::seek_in_epoch(int64_t epoch, int64_t batch, const Call &call) {
+    Position position{epoch};
+    for (; position.chunk + 1 < chunks_.count; ++position.chunk) {
+        const bool same = same_plan(position, position_);
+        const Plan plan = same ? Plan() : make_plan(load(epoch, position.chunk, call), position);
+        const int64_t count = same ? batches_in_chunk() : batches(plan);
+        if (batch < position.before + count) break;
+        position.before += count;
+    }
+    position.batch = batch - position.before;
+    seek(position, call);
+}
+
+void Batcher::seek_in_chunk(int64_t batch) {
+    Position position = position_;
+    position.batch = batch;
+    seek(position);
 }
 
 }  // namespace xf

@@ -7,6 +7,10 @@
 // random segmentation, the corpus is encoded again at the beginning of each epoch. The number of batches differs
 // slightly between epochs.
 //
+// An encoded corpus that is larger than memory is read in chunks (corpus_folder.h). All of the above then applies to
+// each chunk: it is loaded, planned, and used to its end before the next one is loaded, and a position contains the
+// chunk. No update of a trainer uses batches of two chunks.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,8 +45,9 @@ struct BatcherOptions {
     int64_t batch_tokens = 4096;  // maximum number of source tokens, and of target tokens, including end tokens
     int64_t max_tokens = 256;     // pairs with a longer side are skipped
     uint64_t seed = 1;
-    bool shuffle = true;  // if false, every epoch has the order of the corpus
-    double sampling = 0;  // random segmentation by the encoders (text/sampling.h); 0 is off
+    bool shuffle = true;            // if false, every epoch has the order of the corpus
+    double sampling = 0;            // random segmentation by the encoders (text/sampling.h); 0 is off
+    int64_t chunk_pairs = 1 << 20;  // pairs of an encoded corpus that are in memory at a time
 
     static BatcherOptions from(const Options &options);
     // The limit for encode_corpus(). A pair must also fit into a batch.
@@ -55,8 +60,11 @@ public:
     // The next batch. {e, batches_in_epoch()} is the end of epoch e before next() has returned false.
     struct Position {
         int64_t epoch = 0;
-        int64_t batch = 0;
+        int64_t batch = 0;   // in the chunk
+        int64_t chunk = 0;   // in the epoch
+        int64_t before = 0;  // batches in the epoch's earlier chunks
         bool operator==(const Position &) const = default;
+        int64_t batch_in_epoch() const { return before + batch; }
     };
 
     // Encodes a corpus and creates its batcher. Reports skipped pairs to `warn`. With random segmentation, the batcher
@@ -72,6 +80,21 @@ public:
     // XF_ERROR_DATA if there are no pairs; XF_ERROR_LIMIT for 2^31 - 1 or more.
     Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options, EncodeEpoch encode_epoch = {});
 
+    // Loads a chunk of an epoch, which may have no pairs.
+    struct Chunks {
+        std::function<std::shared_ptr<const EncodedCorpus>(int64_t epoch, int64_t chunk, const Call &call)> load;
+        int64_t count = 1;
+        uint64_t fingerprint = 0;  // of all pairs and of how they are divided
+    };
+    // Loads the first chunk.
+    Batcher(Chunks chunks, const BatcherOptions &options, const Call &call);
+
+    // Creates the batcher of an encoded corpus on disk. A corpus of one chunk has the batches of the same pairs in
+    // memory.
+    static std::unique_ptr<Batcher> create(const std::shared_ptr<const CorpusFolder> &folder,
+                                           const BatcherOptions &options, const std::shared_ptr<Heap> &heap,
+                                           const Corpus::Warn &warn, const Call &call);
+
     // Sets *batch to the next batch. At the end of an epoch returns false and leaves *batch unchanged; the following
     // call returns the first batch of the next epoch. If that call fails or is cancelled while encoding, the batcher
     // stays at the end of the epoch. The vectors of *batch are reused, so after they have grown, nothing is allocated
@@ -81,17 +104,28 @@ public:
     bool peek(Batch *batch) const;
 
     Position position() const { return position_; }
-    // Prepares the next epoch, so that the call of next() that enters it is fast and cannot fail.
-    void prepare_epoch(const Call &call);
-    // Moves to a position. Plans the epoch, except within the same epoch.
+    // Whether the next batch is in the next chunk or epoch.
+    bool at_end_of_chunk() const { return position_.batch == batches_in_chunk(); }
+    // Moves from the end of a chunk to the next one and returns true, or from the end of the epoch to the next epoch
+    // and returns false. XF_ERROR_DATA if the epoch had no pairs.
+    bool next_chunk(const Call &call);
+    // Prepares next_chunk(), so that it is fast and cannot fail.
+    void prepare_chunk(const Call &call);
+    // Moves to a position. Plans its chunk, except within the same one. `before` is not checked.
     void seek(Position position, const Call &call = Call());
+    // Moves to a batch of an epoch; plans all chunks before it.
+    void seek_in_epoch(int64_t epoch, int64_t batch, const Call &call);
+    // Moves within the chunk.
+    void seek_in_chunk(int64_t batch);
 
     // Returns a batcher of the same pairs with deterministic segmentation, for evaluation, at the beginning of the same
     // epoch. nullptr if this batcher does not use random segmentation.
     std::unique_ptr<Batcher> unsampled(const Call &call) const;
 
-    int64_t batches_in_epoch() const { return batches(plan_); }
-    // The corpus of the current epoch.
+    int64_t batches_in_chunk() const { return batches(plan_); }
+    // With several chunks an estimate, but exact in the last one.
+    int64_t batches_in_epoch() const;
+    // The corpus of the current epoch, or its chunk.
     const EncodedCorpus &corpus() const { return *plan_.corpus; }
     // Unique in this process. With a position it identifies a batch.
     uint64_t id() const { return id_; }
@@ -109,21 +143,25 @@ private:
     };
 
     static int64_t batches(const Plan &plan) { return std::ssize(plan.starts) - 1; }
-    std::shared_ptr<const EncodedCorpus> corpus_of(int64_t epoch, const Call &call) const;
+    std::shared_ptr<const EncodedCorpus> load(int64_t epoch, int64_t chunk, const Call &call) const;
+    // Whether the epochs and chunks of the positions have the same plan.
+    bool same_plan(const Position &a, const Position &b) const;
+    Position after_chunk() const;
+    Plan take_plan(const Position &position, const Call &call);
     size_t window_size(const EncodedCorpus &corpus) const;
     void sort_windows(Plan *plan) const;
     void divide_into_batches(Plan *plan) const;
-    Plan make_plan(std::shared_ptr<const EncodedCorpus> corpus, int64_t epoch) const;
+    Plan make_plan(std::shared_ptr<const EncodedCorpus> corpus, const Position &position) const;
     void gather(int64_t batch_in_plan, Batch *batch) const;
 
     static uint64_t new_id();
 
     BatcherOptions options_;
-    EncodeEpoch encode_epoch_;
+    Chunks chunks_;  // `load` is empty if the pairs of all epochs are in memory
     uint64_t id_ = new_id();
-    Plan plan_;  // of position_.epoch
+    Plan plan_;  // of position_
     Plan prepared_;
-    int64_t prepared_epoch_ = -1;  // the epoch of prepared_, or -1
+    Position prepared_position_{-1};  // of prepared_; epoch -1 if there is none
     uint64_t fingerprint_ = 0;
     Position position_;
 };

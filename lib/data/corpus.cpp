@@ -7,6 +7,8 @@
 #include <cinttypes>
 
 #include "core/error.h"
+#include "core/sha256.h"
+#include "data/corpus_folder.h"
 #include "data/shuffle.h"
 
 namespace xf {
@@ -58,13 +60,17 @@ CorpusOptions CorpusOptions::from(const Options &options) {
     CorpusOptions c;
     c.max_bytes_per_side = options.i64("data.max_bytes");
     c.strict = options.boolean("data.strict");
+    c.sample = options.i64("data.sample");
+    c.seed = options.i64("data.seed");
+    c.part_pairs = options.i64("data.part_pairs");
     return c;
 }
 
 Corpus::Store::Store(const std::shared_ptr<Heap> &heap)
     : bytes(HeapAllocator<char>(heap)), offsets(1, 0, HeapAllocator<uint64_t>(heap)) {}
 
-Corpus::Corpus(std::shared_ptr<const Store> store) : store_(std::move(store)) {}
+Corpus::Corpus(std::shared_ptr<const Store> store)
+    : store_(std::move(store)), size_((std::ssize(store_->offsets) - 1) / 2) {}
 
 std::string_view Corpus::text(int64_t side) const {
     const size_t begin = store_->offsets[side], end = store_->offsets[side + 1];
@@ -81,7 +87,19 @@ void Corpus::check_index(int64_t i) const {
              size() - 1);
 }
 
+std::string Corpus::text_sha256() const {
+    Sha256 hash;
+    hash.update(store_->offsets.data(), store_->offsets.size() * sizeof(uint64_t));
+    hash.update(store_->bytes.data(), store_->bytes.size());
+    return hash.hex();
+}
+
+void Corpus::check_in_memory() const {
+    XF_CHECK(folder_ == nullptr, XF_ERROR_STATE, "the corpus is encoded on disk, expected one in memory");
+}
+
 void Corpus::check_text() const {
+    check_in_memory();
     XF_CHECK(has_text(), XF_ERROR_STATE, "the corpus consists of token ids and has no text");
 }
 
@@ -109,15 +127,26 @@ std::shared_ptr<const Corpus> Corpus::from_ids(const xf_batch &pairs, const std:
     return corpus;
 }
 
+std::shared_ptr<const Corpus> Corpus::from_folder(std::shared_ptr<const CorpusFolder> folder) {
+    auto store = std::make_shared<Store>(nullptr);
+    store->is_text = false;
+    std::shared_ptr<Corpus> corpus(new Corpus(std::move(store)));
+    corpus->stats_ = folder->stats();
+    corpus->size_ = corpus->stats_.kept;
+    corpus->folder_ = std::move(folder);
+    return corpus;
+}
+
 std::shared_ptr<const Corpus> Corpus::part(HeapVector<int64_t> pairs) const {
     std::shared_ptr<Corpus> corpus(new Corpus(store_));
     corpus->all_ = false;
-    corpus->stats_.lines = corpus->stats_.kept = std::ssize(pairs);
+    corpus->stats_.lines = corpus->stats_.kept = corpus->size_ = std::ssize(pairs);
     corpus->pairs_ = std::move(pairs);
     return corpus;
 }
 
 std::shared_ptr<const Corpus> Corpus::subset(const int64_t *indices, size_t count) const {
+    check_in_memory();
     HeapVector<int64_t> pairs{HeapAllocator<int64_t>(store_->bytes.get_allocator())};
     pairs.reserve(count);
     for (size_t i = 0; i < count; ++i) {
@@ -128,6 +157,7 @@ std::shared_ptr<const Corpus> Corpus::subset(const int64_t *indices, size_t coun
 }
 
 Corpus::Parts Corpus::split(int64_t held_out_count, uint64_t seed) const {
+    check_in_memory();
     XF_CHECK(held_out_count >= 1 && held_out_count < size(), XF_ERROR_OUT_OF_RANGE,
              "%" PRId64 " of %" PRId64 " pairs are to be held out, expected 1 to %" PRId64, held_out_count, size(),
              size() - 1);

@@ -41,10 +41,16 @@ struct CorpusStats {
 struct CorpusOptions {
     int64_t max_bytes_per_side = int64_t{1} << 16;  // 1 .. 2^28
     bool strict = false;                            // an invalid line is an error instead of being skipped
+    int64_t sample = 0;                             // keep at most so many pairs, chosen at random; 0: all
+    uint64_t seed = 1;                              // of the sample
+    int64_t part_pairs = 1 << 17;                   // of read_in_parts()
     std::shared_ptr<Heap> heap;                     // may be null
 
     static CorpusOptions from(const Options &options);
 };
+
+class CorpusFolder;
+struct TextFiles;
 
 // Immutable, so any number of threads may read it.
 class Corpus {
@@ -70,6 +76,13 @@ public:
     static std::shared_ptr<const Corpus> from_pairs(const Side &sources, const Side &targets, size_t count,
                                                     const CorpusOptions &options, const Warn &warn = {},
                                                     const Call &call = {});
+    // Reads files as open_tsv() or open_pair() do, but passes on the pairs in parts that end after part_pairs pairs or
+    // some MiB, so that the memory does not depend on the files. Reports progress as "encode", in bytes.
+    using TakePart = std::function<void(const Corpus &)>;
+    static CorpusStats read_in_parts(const TextFiles &files, const CorpusOptions &options, const Warn &warn,
+                                     const Call &call, const TakePart &take);
+    // An encoded corpus on disk. Its pairs are not in memory, so only size() and stats() apply to it.
+    static std::shared_ptr<const Corpus> from_folder(std::shared_ptr<const CorpusFolder> folder);
     // Copies token ids; each sentence includes its end token. XF_ERROR_INVALID_ARGUMENT for offsets that do not
     // increase and for sentences without a token or end token, XF_ERROR_OUT_OF_RANGE for a negative id, XF_ERROR_DATA
     // if there are no pairs.
@@ -83,8 +96,13 @@ public:
     };
     Parts split(int64_t held_out_count, uint64_t seed) const;
 
-    int64_t size() const { return stats_.kept; }
+    // The number of pairs, which a sample makes smaller than stats().kept.
+    int64_t size() const { return size_; }
     bool has_text() const { return store_->is_text; }
+    // Null unless the corpus is an encoded one on disk.
+    const std::shared_ptr<const CorpusFolder> &folder() const { return folder_; }
+    // Identifies all texts of a corpus that is not a part of another one.
+    std::string text_sha256() const;
     std::string_view source(int64_t i) const { return text(2 * stored(i)); }
     std::string_view target(int64_t i) const { return text(2 * stored(i) + 1); }
     // For a corpus of ids. The end tokens are included.
@@ -96,6 +114,8 @@ public:
     void check_index(int64_t i) const;
     // Throws XF_ERROR_STATE for a corpus of ids.
     void check_text() const;
+    // Throws XF_ERROR_STATE for an encoded corpus on disk.
+    void check_in_memory() const;
 
 private:
     friend class CorpusBuilder;
@@ -113,6 +133,8 @@ private:
     std::span<const int32_t> ids(int64_t side) const;
 
     std::shared_ptr<const Store> store_;
+    std::shared_ptr<const CorpusFolder> folder_;
+    int64_t size_ = 0;
     bool all_ = true;            // contains the whole store; otherwise the pairs in pairs_
     HeapVector<int64_t> pairs_;  // indices of pairs in the store
     CorpusStats stats_;

@@ -7,11 +7,15 @@
 #include <cerrno>
 #include <cinttypes>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "core/error.h"
 #include "core/os/file.h"
 #include "core/utf8.h"
+#include "data/corpus_folder.h"
 #include "data/line_reader.h"
+#include "data/shuffle.h"
 
 namespace xf {
 namespace {
@@ -19,6 +23,10 @@ namespace {
 constexpr int64_t kMaxWarnings = 10;
 // Size hints are not trusted beyond this limit: a sparse file can claim any size.
 constexpr uint64_t kMaxReserve = uint64_t{1} << 28;
+// A part of a corpus ends after so many bytes of text.
+constexpr size_t kPartBytes = size_t{1} << 26;
+// Makes the choice of a sample independent of other uses of the seed.
+constexpr uint64_t kSampleStream = 0x73616D706C652121u;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
@@ -55,7 +63,30 @@ std::vector<std::string> list_files(const std::string &path) {
 class CorpusBuilder {
 public:
     CorpusBuilder(const CorpusOptions &options, const Corpus::Warn &warn, const Call &call)
-        : options_(options), warn_(warn), call_(call), store_(std::make_shared<Corpus::Store>(options.heap)) {}
+        : options_(options),
+          warn_(warn),
+          call_(call),
+          store_(std::make_shared<Corpus::Store>(options.heap)),
+          sample_order_(options.seed ^ kSampleStream, 0, uint64_t{1} << 62),
+          keys_(HeapAllocator<uint64_t>(options.heap)) {}
+
+    // Passes on the pairs in parts instead of keeping them.
+    CorpusStats read_in_parts(const TextFiles &files, const Corpus::TakePart &take) {
+        take_ = &take;
+        for (const std::string *path : {&files.source, &files.target})
+            if (!path->empty())
+                for (const std::string &file : list_files(*path)) {
+                    FileStatus status;
+                    if (stat_file(file.c_str(), &status) == 0) total_bytes_ += std::max<int64_t>(0, status.size);
+                }
+        if (files.target.empty())
+            read_tsv(files.source);
+        else
+            read_parallel(files.source, files.target);
+        if (store_->offsets.size() > 1) pass_on();
+        call_.progress("encode", read_bytes_, read_bytes_);
+        return stats_;
+    }
 
     // Reads a file or all files of a folder.
     void read_tsv(const std::string &path) {
@@ -93,6 +124,7 @@ public:
     }
 
     std::shared_ptr<const Corpus> finish() {
+        if (options_.sample > 0) drop_surplus();
         std::shared_ptr<Corpus> corpus(new Corpus(std::move(store_)));
         corpus->stats_ = stats_;
         return corpus;
@@ -145,6 +177,7 @@ private:
 
     void take_tsv(const Location &location, const LineReader::Line &line) {
         ++stats_.lines;
+        read_bytes_ += line.text.size() + 1;
         if (!good(location, line)) return;
         const std::string_view text = line.text;
         const size_t tab = text.find('\t');
@@ -162,6 +195,7 @@ private:
     void take_pair(const Location &src_location, const LineReader::Line &src, const Location &tgt_location,
                    const LineReader::Line &tgt) {
         ++stats_.lines;
+        read_bytes_ += src.text.size() + tgt.text.size() + 2;
         if (good(src_location, src) && good(tgt_location, tgt) && good_side(src_location, "source", src.text) &&
             good_side(tgt_location, "target", tgt.text))
             keep(src.text, tgt.text);
@@ -209,11 +243,61 @@ private:
     }
 
     void keep(std::string_view src, std::string_view tgt) {
+        if (options_.sample > 0 && take_ == nullptr && !in_sample()) return;
         for (const std::string_view side : {src, tgt}) {
             store_->bytes.insert(store_->bytes.end(), side.begin(), side.end());
             store_->offsets.push_back(store_->bytes.size());
         }
         ++stats_.kept;
+        if (take_ == nullptr) return;
+        if (stored_pairs() == options_.part_pairs || store_->bytes.size() >= kPartBytes) pass_on();
+    }
+
+    int64_t stored_pairs() const { return (std::ssize(store_->offsets) - 1) / 2; }
+
+    // Passes on the stored pairs and removes them.
+    void pass_on() {
+        auto next = std::make_shared<Corpus::Store>(options_.heap);
+        next->bytes.reserve(store_->bytes.size());
+        next->offsets.reserve(store_->offsets.size());
+        std::swap(store_, next);
+        (*take_)(Corpus(std::move(next)));
+        call_.progress("encode", read_bytes_, std::max(read_bytes_, total_bytes_));
+    }
+
+    // The sample consists of the pairs with the smallest keys, so it does not depend on how often others are dropped.
+    bool in_sample() {
+        const uint64_t key = sample_order_(stats_.kept);
+        if (key > largest_key_) {
+            ++stats_.kept;
+            return false;
+        }
+        if (std::ssize(keys_) >= 2 * options_.sample) drop_surplus();
+        keys_.push_back(key);
+        return true;
+    }
+
+    void drop_surplus() {
+        if (std::ssize(keys_) <= options_.sample) return;
+        std::vector<uint64_t> sorted(keys_.begin(), keys_.end());
+        const auto last = sorted.begin() + options_.sample - 1;
+        std::nth_element(sorted.begin(), last, sorted.end());
+        largest_key_ = *last;
+        auto &bytes = store_->bytes;
+        auto &offsets = store_->offsets;
+        size_t kept = 0, end = 0;
+        for (size_t i = 0; i < keys_.size(); ++i) {
+            if (keys_[i] > largest_key_) continue;
+            keys_[kept] = keys_[i];
+            const uint64_t begin = offsets[2 * i], middle = offsets[2 * i + 1], stop = offsets[2 * i + 2];
+            std::memmove(bytes.data() + end, bytes.data() + begin, stop - begin);
+            offsets[2 * kept + 1] = end + (middle - begin);
+            end += stop - begin;
+            offsets[2 * ++kept] = end;
+        }
+        keys_.resize(kept);
+        offsets.resize(2 * kept + 1);
+        bytes.resize(end);
     }
 
     void skip(const Location &location, int64_t CorpusStats::*reason, const std::string &what) {
@@ -271,7 +355,17 @@ private:
     std::shared_ptr<Corpus::Store> store_;
     CorpusStats stats_;
     int64_t warned_ = 0;
+    const Corpus::TakePart *take_ = nullptr;
+    int64_t read_bytes_ = 0, total_bytes_ = 0;
+    const Permutation sample_order_;
+    HeapVector<uint64_t> keys_;  // of the stored pairs, with data.sample
+    uint64_t largest_key_ = std::numeric_limits<uint64_t>::max();
 };
+
+CorpusStats Corpus::read_in_parts(const TextFiles &files, const CorpusOptions &options, const Warn &warn,
+                                  const Call &call, const TakePart &take) {
+    return CorpusBuilder(options, warn, call).read_in_parts(files, take);
+}
 
 std::shared_ptr<const Corpus> Corpus::open_tsv(const std::string &path, const CorpusOptions &options, const Warn &warn,
                                                const Call &call) {

@@ -33,20 +33,6 @@ void check_tokenizer(const Corpus &corpus, bool tokenizer) {
              "the tokenizer is NULL, expected one for a corpus of text");
 }
 
-void take_pair(std::span<const int32_t> src, std::span<const int32_t> tgt, int64_t index, int64_t max_tokens_per_side,
-               EncodedCorpus *encoded) {
-    const size_t limit = max_tokens_per_side;
-    if (src.size() < 2 || tgt.size() < 2) {
-        ++encoded->skipped_empty;
-    } else if (src.size() > limit || tgt.size() > limit) {
-        ++encoded->skipped_too_long;
-    } else {
-        append(src, &encoded->src_ids, &encoded->src_offsets);
-        append(tgt, &encoded->tgt_ids, &encoded->tgt_offsets);
-        encoded->corpus_index.push_back(index);
-    }
-}
-
 // A range of pairs and their encoded ids.
 struct Task {
     int64_t begin = 0, end = 0;
@@ -115,6 +101,20 @@ EncodedCorpus::EncodedCorpus(const std::shared_ptr<Heap> &heap)
       tgt_offsets(src_offsets),
       corpus_index(src_offsets.get_allocator()) {}
 
+void EncodedCorpus::take(std::span<const int32_t> src, std::span<const int32_t> tgt, int64_t index,
+                         int64_t max_tokens_per_side) {
+    const size_t limit = max_tokens_per_side;
+    if (max_tokens_per_side != kEveryPair && (src.size() < 2 || tgt.size() < 2)) {
+        ++skipped_empty;
+    } else if (src.size() > limit || tgt.size() > limit) {
+        ++skipped_too_long;
+    } else {
+        append(src, &src_ids, &src_offsets);
+        append(tgt, &tgt_ids, &tgt_offsets);
+        corpus_index.push_back(index);
+    }
+}
+
 EncodedCorpus encode_corpus(const Corpus &corpus, const Encoders &encoders, int64_t max_tokens_per_side,
                             const Call &call, const std::shared_ptr<Heap> &heap, int64_t epoch) {
     check_tokenizer(corpus, !encoders.of_worker.empty());
@@ -124,7 +124,7 @@ EncodedCorpus encode_corpus(const Corpus &corpus, const Encoders &encoders, int6
     for (int64_t next = 0; next < corpus.size();) {
         call.progress("encode", next, corpus.size());
         if (!corpus.has_text()) {
-            take_pair(corpus.source_ids(next), corpus.target_ids(next), next, max_tokens_per_side, &encoded);
+            encoded.take(corpus.source_ids(next), corpus.target_ids(next), next, max_tokens_per_side);
             ++next;
             continue;
         }
@@ -135,8 +135,8 @@ EncodedCorpus encode_corpus(const Corpus &corpus, const Encoders &encoders, int6
             const int32_t *const ids = task.ids.data();
             for (size_t side = 0, at = 0; side + 1 < task.ends.size(); side += 2) {
                 const size_t middle = task.ends[side], end = task.ends[side + 1];
-                take_pair({ids + at, middle - at}, {ids + middle, end - middle}, task.begin + side / 2,
-                          max_tokens_per_side, &encoded);
+                encoded.take({ids + at, middle - at}, {ids + middle, end - middle}, task.begin + side / 2,
+                             max_tokens_per_side);
                 at = end;
             }
             if (task.error != nullptr) std::rethrow_exception(task.error);

@@ -10,10 +10,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "core/call.h"
+#include "core/safetensors_header.h"
 #include "core/thread_pool.h"
 #include "data/corpus.h"
 
@@ -31,6 +34,9 @@ struct EncodedCorpus {
     int64_t size() const { return std::ssize(src_offsets) - 1; }
     int64_t src_length(int64_t i) const { return length(src_offsets, i); }
     int64_t tgt_length(int64_t i) const { return length(tgt_offsets, i); }
+
+    // Appends a pair of the corpus, or counts it as skipped.
+    void take(std::span<const int32_t> src, std::span<const int32_t> tgt, int64_t index, int64_t max_tokens_per_side);
 
     // A hash of all ids and offsets. Checkpoints store it, because a position is meaningless for other data.
     uint64_t fingerprint() const;
@@ -61,7 +67,13 @@ using Encode = std::function<void(const TextKey &key, std::string_view text, std
 struct Encoders {
     ThreadPool *pool = nullptr;
     std::vector<Encode> of_worker;  // [pool->workers()], or empty for a corpus of ids
+    // Values on which the ids depend, such as a hash of the tokenizer, by name; an encoded corpus on disk stores them.
+    // Empty for a corpus of ids.
+    std::function<Metadata()> identity = {};
 };
+
+// A value of max_tokens_per_side for which no pair is skipped, not even an empty one.
+inline constexpr int64_t kEveryPair = std::numeric_limits<int64_t>::max();
 
 // max_tokens_per_side includes the end token and is at least 2. There must be no encoders for a corpus of ids and only
 // then: XF_ERROR_INVALID_ARGUMENT. The result does not depend on the number of workers; if several pairs cause errors,

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/sha256.h"
 #include "core/thread_pool.h"
 
 namespace xf {
@@ -42,7 +43,21 @@ void set_tokenizer_options(const Tokenizer &tokenizer, Options *options) {
 }
 
 TextEncoder::TextEncoder(std::shared_ptr<const Tokenizer> tokenizer, Options model, const Options &options)
-    : tokenizer_(std::move(tokenizer)), templates_(templates_of(*tokenizer_, &model, options)) {}
+    : tokenizer_(std::move(tokenizer)),
+      templates_(templates_of(*tokenizer_, &model, options)),
+      languages_{options.str("text.source_language"), options.str("text.target_language")} {}
+
+Metadata TextEncoder::identity() const {
+    Sha256 hash;
+    const std::string json = tokenizer_->serialize();
+    hash.update(json.data(), json.size());
+    const auto tokens = [](const TokenTemplate &t) { return format("%d %d %d", t.prefix, t.end, t.suffix); };
+    return {{"tokenizer_sha256", hash.hex()},
+            {"source_language", languages_[0]},
+            {"source_tokens", tokens(templates_.source)},
+            {"target_language", languages_[1]},
+            {"target_tokens", tokens(templates_.target)}};
+}
 
 bool TextEncoder::encode(Side side, std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch,
                          Sampler *sampler) const {
@@ -65,6 +80,7 @@ Encoders batch_encoders(const std::shared_ptr<const Tokenizer> &tokenizer, const
     const auto encoder = std::make_shared<const TextEncoder>(tokenizer, std::move(own), options);
     const auto sampling = Sampling::from(options);
     sampling.check(tokenizer.get());
+    encoders.identity = [encoder] { return encoder->identity(); };
     for (int worker = 0; worker < pool->workers(); ++worker)
         encoders.of_worker.push_back([encoder, sampling, scratch = EncodeScratch()](
                                          const TextKey &key, std::string_view text, auto *ids) mutable {

@@ -28,9 +28,13 @@ public:
     bool encode(Side side, std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch,
                 Sampler *sampler = nullptr) const;
 
+    // Everything on which ids depend, by name (Encoders::identity).
+    Metadata identity() const;
+
 private:
     std::shared_ptr<const Tokenizer> tokenizer_;
     TokenTemplates templates_;
+    std::string languages_[2];
 };
 
 // Returns the encoders of a batcher, one per worker of the pool, with the sampling that the options request. tokenizer:

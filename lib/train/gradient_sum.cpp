@@ -23,7 +23,7 @@ void GradientSum::add_step(const xf_batch *batches, size_t count, const Call &ca
 }
 
 void GradientSum::add_step(Batcher *batcher, const Call &call) {
-    for (int64_t i = 0; i < config_.accumulate && batcher->position().batch < batcher->batches_in_epoch(); ++i) {
+    for (int64_t i = 0; i < config_.accumulate && !batcher->at_end_of_chunk(); ++i) {
         load_next(batcher, call);
         check_loss(add_loaded(call, false).loss_sum);
     }
@@ -36,10 +36,7 @@ ShardStats GradientSum::accumulate(const xf_batch &batch, const Call &call) {
     return stats;
 }
 
-bool GradientSum::next_epoch(Batcher *batcher, const Call &call) {
-    Batch none;
-    return batcher->next(&none, call);
-}
+bool GradientSum::next_chunk(Batcher *batcher, const Call &call) { return batcher->next_chunk(call); }
 
 void GradientSum::load(const xf_batch &batch, const Call &call) {
     optimizer_.check_consistent();

@@ -25,12 +25,12 @@ public:
 
     // Adds the batches of a step.
     virtual void add_step(const xf_batch *batches, size_t count, const Call &call);
-    // Adds the next train.accumulate batches of the batcher, fewer at the end of an epoch.
+    // Adds the next train.accumulate batches of the batcher, fewer at the end of a chunk.
     virtual void add_step(Batcher *batcher, const Call &call);
     // Adds one batch; the caller decides when the step is complete.
     virtual ShardStats accumulate(const xf_batch &batch, const Call &call);
-    // Advances the batcher from the end of an epoch to the next one. Returns the result of Batcher::next().
-    virtual bool next_epoch(Batcher *batcher, const Call &call);
+    // Same as Batcher::next_chunk().
+    virtual bool next_chunk(Batcher *batcher, const Call &call);
 
     // Completes the sum and returns its scale: 1 / target tokens, reduced by train.clip_norm. Throws
     // XF_ERROR_NONFINITE if the gradient is not finite.

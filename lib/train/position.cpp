@@ -38,14 +38,17 @@ int64_t read_count(const ModelFile &file, const std::string &key) {
 }
 
 DataPosition DataPosition::of(const Batcher &batcher) {
-    const Batcher::Position at = batcher.position();
-    return {at.epoch, at.batch, batcher.batches_in_epoch(), batcher.fingerprint(), batcher.order()};
+    return {batcher.position(), batcher.batches_in_chunk(), batcher.fingerprint(), batcher.order()};
 }
 
 void DataPosition::write(Metadata *metadata) const {
     Metadata &to = *metadata;
-    to[prefixed("epoch")] = std::to_string(epoch);
-    to[prefixed("batch")] = std::to_string(batch);
+    to[prefixed("epoch")] = std::to_string(at.epoch);
+    to[prefixed("batch")] = std::to_string(at.batch);
+    if (at.chunk > 0) {
+        to[prefixed("chunk")] = std::to_string(at.chunk);
+        to[prefixed("before")] = std::to_string(at.before);
+    }
     to[prefixed("batches")] = std::to_string(batches);
     to[prefixed("fingerprint")] = format("%016" PRIx64, fingerprint);
     for (const auto &[key, value] : order) to[prefixed(key)] = value;
@@ -53,12 +56,17 @@ void DataPosition::write(Metadata *metadata) const {
 
 DataPosition DataPosition::read(const ModelFile &file) {
     DataPosition position;
-    position.epoch = read_count(file, prefixed("epoch"));
-    position.batch = read_count(file, prefixed("batch"));
+    Batcher::Position &at = position.at;
+    at.epoch = read_count(file, prefixed("epoch"));
+    at.batch = read_count(file, prefixed("batch"));
+    if (file.contents().extra.contains(prefixed("chunk"))) {
+        at.chunk = read_count(file, prefixed("chunk"));
+        at.before = read_count(file, prefixed("before"));
+    }
     position.batches = read_count(file, prefixed("batches"));
-    XF_CHECK(position.batch <= position.batches, XF_ERROR_CORRUPT,
+    XF_CHECK(at.batch <= position.batches, XF_ERROR_CORRUPT,
              "'%s' is at batch %" PRId64 " of %" PRId64 ", expected at most the last one", file.path().c_str(),
-             position.batch, position.batches);
+             at.batch, position.batches);
     position.fingerprint = parse_number<uint64_t>(file, prefixed("fingerprint"), 16);
     for (const auto &[key, value] : file.contents().extra)
         if (key.starts_with(prefixed("data."))) position.order[key.substr(kPrefix.size())] = value;
@@ -82,12 +90,12 @@ bool DataPosition::seek(Batcher *batcher, const Call &call) const {
              "the batcher has different pairs than the one of the checkpoint: use the corpus and the tokenizer of the "
              "saved run");
     if (same || batches == 0) {
-        batcher->seek({epoch, batch}, call);
+        batcher->seek(at, call);
         return same;
     }
-    batcher->seek({epoch, 0}, call);
-    const double fraction = 1.0 * batch / batches;
-    batcher->seek({epoch, std::llround(fraction * batcher->batches_in_epoch())});
+    batcher->seek({at.epoch, 0, at.chunk, at.before}, call);
+    const double fraction = 1.0 * at.batch / batches;
+    batcher->seek_in_chunk(std::llround(fraction * batcher->batches_in_chunk()));
     return false;
 }
 

@@ -26,7 +26,7 @@ bool Prefetcher::take(Stream &stream, Batcher *batcher, StepTime time, PackedBat
     stream.after(*stream_);
     batch->adopt(stream, &packed_);
     stream_->after(stream);  // the next upload overwrites the memory that is being copied
-    batcher->seek({position_.epoch, position_.batch + 1});
+    batcher->seek_in_chunk(position_.batch + 1);
     return true;
 }
 

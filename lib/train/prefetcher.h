@@ -21,8 +21,8 @@ namespace xf {
 
 class Prefetcher {
 public:
-    // Prefetches the next batch of the batcher in this epoch, for the step at that time. Does nothing at the end of the
-    // epoch or if memory is insufficient.
+    // Prefetches the next batch of the batcher in this chunk, for the step at that time. Does nothing at the end of the
+    // chunk or if memory is insufficient.
     void prefetch(Device &device, const ModelConfig &config, const Batcher &batcher, StepTime time) noexcept;
     // Moves the prefetched batch to *batch and advances the batcher. Returns false, with no effect, if the prefetched
     // batch is not the next one of the batcher.

@@ -74,7 +74,7 @@ void ShardedGradientSum::add_step(const xf_batch *batches, size_t count, const C
 
 void ShardedGradientSum::add_step(Batcher *batcher, const Call &call) {
     const Batcher::Position at = batcher->position();
-    const int64_t left = batcher->batches_in_epoch() - at.batch, each = config_.accumulate;
+    const int64_t left = batcher->batches_in_chunk() - at.batch, each = config_.accumulate;
     StepReport report;
     report.batches_per_shard = each;
     DeferredError own;
@@ -82,14 +82,14 @@ void ShardedGradientSum::add_step(Batcher *batcher, const Call &call) {
     begin(&own);
     add_shards(&own, std::min(shards_.count(), (left + each - 1) / each), [&](int64_t shard) {
         for (int64_t i = shard * each; i < std::min(left, (shard + 1) * each); ++i) {
-            batcher->seek({at.epoch, at.batch + i});
+            batcher->seek_in_chunk(at.batch + i);
             pending_ = i;
             load_next(batcher, call);
             add_loaded(call, true);
         }
     });
     // Before the reports: after a step that is not finite, all ranks continue with the next batches.
-    batcher->seek({at.epoch, at.batch + std::min(left, shards_.count() * each)});
+    batcher->seek_in_chunk(at.batch + std::min(left, shards_.count() * each));
     exchange_reports(own, report);
 }
 
@@ -102,22 +102,22 @@ ShardStats ShardedGradientSum::accumulate(const xf_batch &, const Call &) {
 uint64_t ShardedGradientSum::hash_of_position(const Batcher &batcher) {
     if (hashed_batcher_ != batcher.id()) hash_of_order_ = hash_order(batcher), hashed_batcher_ = batcher.id();
     const Batcher::Position at = batcher.position();
-    const int64_t values[] = {at.epoch, at.batch};
+    const int64_t values[] = {at.epoch, at.batch, at.chunk};
     return hash64(values, sizeof values, hash_of_order_);
 }
 
-bool ShardedGradientSum::next_epoch(Batcher *batcher, const Call &call) {
-    if (ranks_ == nullptr) return GradientSum::next_epoch(batcher, call);
+bool ShardedGradientSum::next_chunk(Batcher *batcher, const Call &call) {
+    if (ranks_ == nullptr) return GradientSum::next_chunk(batcher, call);
     StepReport report;
     report.step = optimizer_.steps_done();
     DeferredError own;
     own.run([&] {
         report.data = hash_of_position(*batcher);
-        batcher->prepare_epoch(call);
+        batcher->prepare_chunk(call);
     });
     begin(&own);
     group_.exchange_reports(report, {});
-    return GradientSum::next_epoch(batcher, {});
+    return GradientSum::next_chunk(batcher, {});
 }
 
 GradientScale ShardedGradientSum::finish() {

@@ -26,8 +26,8 @@ public:
     void add_step(Batcher *batcher, const Call &call) override;
     // Throws XF_ERROR_STATE: a step with shards is one call.
     ShardStats accumulate(const xf_batch &batch, const Call &call) override;
-    // Either all ranks begin the next epoch, or none does.
-    bool next_epoch(Batcher *batcher, const Call &call) override;
+    // Either all ranks begin the next chunk, or none does.
+    bool next_chunk(Batcher *batcher, const Call &call) override;
     GradientScale finish() override;
     void publish(const Batcher *next) override;
     void abandon(const std::exception &error) noexcept override;

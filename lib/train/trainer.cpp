@@ -41,12 +41,13 @@ StepStats Trainer::step(const xf_batch *batches, size_t count, const Call &call)
 }
 
 bool Trainer::next(Batcher *batcher, StepStats *stats, const Call &call) {
+    while (batcher->at_end_of_chunk())
+        if (!sum_->next_chunk(batcher, call)) return false;
     const Batcher::Position before = batcher->position();
-    if (before.batch == batcher->batches_in_epoch()) return sum_->next_epoch(batcher, call);
     try {
         *stats = make_step([&] { sum_->add_step(batcher, call); }, batcher);
     } catch (...) {
-        batcher->seek(before);  // within the epoch, so it cannot fail
+        batcher->seek(before);  // within the chunk, so it cannot fail
         throw;
     }
     return true;
@@ -210,7 +211,8 @@ void Trainer::seek(Batcher *batcher, const Call &call) const {
                           "data.batch_tokens has changed: training continues at batch %" PRId64 " of %" PRId64
                           ", the checkpoint was "
                           "at %" PRId64 " of %" PRId64 "; some pairs of this epoch are used twice or not at all",
-                          batcher->position().batch, batcher->batches_in_epoch(), position_.batch, position_.batches);
+                          batcher->position().batch, batcher->batches_in_chunk(), position_.at.batch,
+                          position_.batches);
 }
 
 }  // namespace xf

@@ -62,6 +62,9 @@ inline constexpr size_t kMaxNameBytes = 255;  // of a name within a folder
 int stat_file(const char *path, FileStatus *status);
 bool file_exists(const char *path);
 
+// Creates a folder in an existing one. -1 with errno: EEXIST if the name exists.
+int make_folder(const char *path);
+
 // Sets the length to 0. -1 with errno.
 int truncate_file(int fd);
 

@@ -115,6 +115,8 @@ int stat_file(const char *path, FileStatus *status) {
 
 bool file_exists(const char *path) { return ::access(path, F_OK) == 0; }
 
+int make_folder(const char *path) { return ::mkdir(path, 0777); }
+
 int truncate_file(int fd) { return ::ftruncate(fd, 0); }
 
 int64_t read_file_some(int fd, void *dst, size_t bytes) { return ::read(fd, dst, bytes); }

@@ -339,6 +339,11 @@ bool file_exists(const char *path) {
     return resolve_name(kCurrentFolder, path, &name) && GetFileAttributesW(name.c_str()) != INVALID_FILE_ATTRIBUTES;
 }
 
+int make_folder(const char *path) {
+    std::wstring name;
+    return resolve_name(kCurrentFolder, path, &name) && CreateDirectoryW(name.c_str(), nullptr) != 0 ? 0 : fail_system();
+}
+
 int truncate_file(int fd) { return set_information(fd, FileEndOfFileInfo, FILE_END_OF_FILE_INFO{}); }
 
 int64_t read_file_some(int fd, void *dst, size_t bytes) {
