@@ -67,6 +67,25 @@ func (c *Context) OpenParallelCorpus(ctx context.Context, source, target string,
 	})
 }
 
+// EncodeCorpus encodes pairs and writes an encoded corpus, which may be larger than memory. It continues what an earlier
+// call has begun. OpenCorpus opens the folder.
+func (c *Context) EncodeCorpus(ctx context.Context, path string, tokenizer *Tokenizer, folder string,
+	settings Settings) error {
+	return doLong(ctx, func(call *call) status {
+		return C.xf_corpus_encode(c.in(call), call.text("file name", path), nil, tokenizer.in(call),
+			call.config(settings), call.xf, call.text("file name", folder), &call.err)
+	})
+}
+
+// EncodeParallelCorpus encodes two parallel files or folders as EncodeCorpus does.
+func (c *Context) EncodeParallelCorpus(ctx context.Context, source, target string, tokenizer *Tokenizer,
+	folder string, settings Settings) error {
+	return doLong(ctx, func(call *call) status {
+		return C.xf_corpus_encode(c.in(call), call.text("file name", source), call.text("file name", target),
+			tokenizer.in(call), call.config(settings), call.xf, call.text("file name", folder), &call.err)
+	})
+}
+
 // NewCorpus creates a corpus from pairs in memory. The texts are copied and may contain tabs and line ends.
 func (c *Context) NewCorpus(ctx context.Context, pairs []Pair, settings Settings) (*Corpus, error) {
 	return create(ctx, c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {

@@ -127,10 +127,19 @@ xf_model *open_model(xf_context *context, const char *path, const xf_config *con
     return model;
 }
 
+bool has_text(const xf_corpus *corpus) {
+    const char *text[2];
+    size_t length[2];
+    return xf_corpus_get_pair(corpus, 0, &text[0], &length[0], &text[1], &length[1], NULL) == XF_OK;
+}
+
 void print_corpus(const char *name, const xf_corpus *corpus) {
     xf_corpus_stats stats = {.struct_size = sizeof stats};
     if (xf_corpus_get_stats(corpus, &stats, NULL) != XF_OK) return;
-    printf("%-12s %lld pairs\n", name, (long long)stats.kept);
+    const int64_t pairs = xf_corpus_pair_count(corpus);
+    printf("%-12s %lld pairs", name, (long long)pairs);
+    if (pairs < stats.kept) printf(", a sample of %lld", (long long)stats.kept);
+    puts("");
     if (stats.kept == stats.lines) return;
     const struct {
         int64_t count;

@@ -63,6 +63,9 @@ int32_t vocabulary_size(const xf_tokenizer *tokenizer);
 /* Prints how many lines of a corpus were kept, and why the others were skipped. */
 void print_corpus(const char *name, const xf_corpus *corpus);
 
+/* Returns whether the pairs of a corpus have text. Those of an encoded corpus have none. */
+bool has_text(const xf_corpus *corpus);
+
 /* Returns the number of elements of a parameter tensor. */
 int64_t element_count(const xf_tensor_info *info);
 

@@ -6,6 +6,8 @@
 #ifndef TRANSLATE_COMMANDS_H
 #define TRANSLATE_COMMANDS_H
 
+#include <stdint.h>
+
 #include "options.h"
 
 /*
@@ -27,7 +29,11 @@ int check_draft(const struct more_models *more, const xf_config *config);
 xf_decoder *open_decoder(xf_context *context, const xf_model *model, const struct more_models *more,
                          const xf_config *config);
 
+/* Returns a vocabulary size that suits a number of pairs; 0: the default of the library. */
+int64_t vocabulary_for(int64_t pairs);
+
 int train_command(int argc, char **argv);
+int encode_command(int argc, char **argv);
 int translate_command(int argc, char **argv);
 int score_command(int argc, char **argv);
 int evaluate_command(int argc, char **argv);

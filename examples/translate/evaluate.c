@@ -90,6 +90,11 @@ static int evaluate(const struct evaluation *evaluation, const struct command_li
     xf_model *model = context != NULL ? open_model(context, evaluation->model, config) : NULL;
     if (model != NULL && xf_corpus_open(context, evaluation->test, NULL, config, NULL, &corpus, &err) != XF_OK)
         fail(&err);
+    if (corpus != NULL && !has_text(corpus)) {
+        complain("--test %s is an encoded corpus, which has no text to translate", evaluation->test);
+        xf_corpus_free(corpus);
+        corpus = NULL;
+    }
     if (corpus != NULL && xf_decoder_create(model, NULL, config, &decoder, &err) != XF_OK) fail(&err);
     if (decoder != NULL) {
         const char *beam = "?", *alpha = "?";

@@ -18,6 +18,7 @@ const char program_name[] = "translate";
 
 static const struct command commands[] = {
     {"train", train_command, "train a model on pairs of sentences"},
+    {"encode", encode_command, "write a large corpus as token ids, for train"},
     {"translate", translate_command, "translate standard input to standard output"},
     {"score", score_command, "print the log-probability of translations"},
     {"evaluate", evaluate_command, "measure BLEU, chrF, and perplexity on a test set"},

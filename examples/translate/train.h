@@ -44,6 +44,7 @@ struct run {
     int argc;
     char **argv;
     char checkpoint[MAX_PATH_LENGTH];
+    char encoded_tokenizer[MAX_PATH_LENGTH]; /* the file in the folder of an encoded corpus */
     bool own_checkpoint; /* --resume names it, so the snapshots beside the model belong to this run */
 
     int rank, ranks;   /* 0 and 1 for a single process */

@@ -42,21 +42,23 @@ static xf_status choose(struct run *run, const char *key, int64_t value, int64_t
     return xf_config_set_number(run->config, key, value, err);
 }
 
-int choose_vocabulary(struct run *run) {
+int64_t vocabulary_for(int64_t pairs) {
     static const struct {
         int64_t pairs, tokens;
     } sizes[] = {{2000, 1000}, {10000, 2000}, {50000, 4000}, {200000, 8000}, {1000000, 16000}};
-    const int64_t pairs = xf_corpus_pair_count(run->corpus);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i)
+        if (pairs <= sizes[i].pairs) return sizes[i].tokens;
+    return 0;
+}
+
+int choose_vocabulary(struct run *run) {
+    const int64_t tokens = vocabulary_for(xf_corpus_pair_count(run->corpus));
     xf_error err;
     if (run->flags.tokenizer != NULL || is_given(&run->line, "tokenizer.vocab_size") ||
         is_given(&run->line, "model.vocab_size"))
         return -1;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
-        if (pairs > sizes[i].pairs) continue;
-        if (choose(run, "tokenizer.vocab_size", sizes[i].tokens, &run->chosen.vocab_size, &err) == XF_OK) return -1;
-        return fail(&err);
-    }
-    return -1;
+    if (tokens == 0 || choose(run, "tokenizer.vocab_size", tokens, &run->chosen.vocab_size, &err) == XF_OK) return -1;
+    return fail(&err);
 }
 
 /* Returns the number of tokens of a text, including its end token. */
@@ -66,8 +68,18 @@ static int64_t length_of(const xf_tokenizer *tokenizer, const char *text, size_t
     return (int64_t)count + 1;
 }
 
+/* Returns what epoch_tokens() does for an encoded corpus, from its first chunk. 0 after a message. */
+static int64_t encoded_epoch_tokens(const struct run *run, const xf_tokenizer *tokenizer) {
+    xf_batcher_stats stats = {.struct_size = sizeof stats};
+    xf_batcher *batcher = open_plain_batcher(run->corpus, tokenizer, run->config);
+    if (batcher != NULL) xf_batcher_get_stats(batcher, &stats, NULL);
+    xf_batcher_free(batcher);
+    return most(stats.src_tokens, stats.tgt_tokens) * xf_corpus_pair_count(run->corpus) / most(stats.pairs, 1);
+}
+
 /* Estimates the number of tokens per epoch on the longer side, from a sample of pairs across the corpus. */
 static int64_t epoch_tokens(const struct run *run, const xf_tokenizer *tokenizer) {
+    if (!has_text(run->corpus)) return encoded_epoch_tokens(run, tokenizer);
     const int64_t pairs = xf_corpus_pair_count(run->corpus), seen = least(pairs, SAMPLE);
     const int64_t longest = option_of(run->config, "data.max_tokens");
     int64_t sources = 0, targets = 0;
@@ -139,6 +151,7 @@ int choose_run(struct run *run, const xf_tokenizer *tokenizer) {
     const int64_t parts = (shards > 0 ? shards : run->ranks) * option_of(config, "train.accumulate");
     xf_status status = XF_OK;
     xf_error err;
+    if (tokens == 0 && !has_text(run->corpus)) return EXIT_FAILED; /* after a message */
     if (!is_given(&run->line, "data.batch_tokens")) {
         int64_t batch = least(tokens / (BATCHES * parts) / 10 * 10, largest_batch(run->flags.preset));
         batch = most(most(batch, LEAST_BATCH), option_of(config, "data.max_tokens")); /* so that any pair fits */

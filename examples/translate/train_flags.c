@@ -20,7 +20,8 @@
 int read_train_flags(struct run *run, int argc, char **argv) {
     const struct flag flags[] = {
         FLAG("train", FLAG_TEXT, train, "FILE.tsv",
-             "Training pairs: source TAB target, one pair per line; or a folder of such files. Required."),
+             "Training pairs: source TAB target, one pair per line; a folder of such files; or a folder that translate "
+             "encode has written. Required."),
         FLAG("model", FLAG_TEXT, model, "OUT.xf",
              "The model to write. The checkpoint is written beside it, as OUT.xf.ckpt. Required."),
         FLAG("dev", FLAG_TEXT, dev, "FILE.tsv",

@@ -55,6 +55,11 @@ static bool open_corpora(struct run *run) {
         return false;
     }
     print_corpus("corpus", run->corpus);
+    const bool encoded = !has_text(run->corpus);
+    if (encoded && run->flags.tokenizer == NULL && run->flags.init == NULL) {
+        snprintf(run->encoded_tokenizer, sizeof run->encoded_tokenizer, "%.4000s/tokenizer.json", run->flags.train);
+        run->flags.tokenizer = run->encoded_tokenizer;
+    }
     check_output(); /* so that a reader of a pipe sees it now */
     if (run->flags.dev != NULL) {
         if (xf_corpus_open(run->context, run->flags.dev, NULL, run->config, &until_interrupted, &run->dev, &err) !=
@@ -63,6 +68,13 @@ static bool open_corpora(struct run *run) {
             return false;
         }
         print_corpus("dev", run->dev);
+        if (run->flags.dev_sentences > 0 && !has_text(run->dev)) {
+            complain("--dev %s is an encoded corpus, which has no text for BLEU: give text, or --dev-sentences 0",
+                     run->flags.dev);
+            return false;
+        }
+    } else if (encoded) {
+        printf("%-12s none: an encoded corpus has no text; set --dev to evaluate the model\n", "held out");
     } else if (run->flags.hold_out > 0) {
         if (!hold_out(run)) return false;
         if (run->dev != NULL) print_corpus("held out", run->dev);

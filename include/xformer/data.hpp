@@ -45,7 +45,7 @@ struct PairAt {
 }  // namespace detail
 /** @endcond */
 
-/** @brief Sentence pairs, as text or as ids; immutable. A range of Pair. */
+/** @brief Sentence pairs, as text or as ids, or encoded on disk; immutable. A range of Pair. */
 class Corpus : public Owner<View<xf_corpus>, xf_corpus, xf_corpus_free> {
 public:
     using Owner::Owner;
@@ -70,6 +70,32 @@ public:
                                 const Call &call = {}) {
         return detail::make<Corpus>(xf_corpus_open, context.get(), source.c_str(), target.c_str(), config.get(),
                                     detail::CallStruct(call).get());
+    }
+    /** @brief Encodes pairs and writes an encoded corpus, which may be larger than memory. Continues what an earlier
+     * call has begun. Open the folder with open().
+     *  @param context [in] the context
+     *  @param path [in] a file or a folder
+     *  @param tokenizer [in] the tokenizer
+     *  @param folder [in] the folder that is written
+     *  @param config [in] "data." and "text." options
+     *  @param call [in] parameters of the call */
+    static void encode(const Context &context, CString path, TokenizerView tokenizer, CString folder,
+                       ConfigView config = {}, const Call &call = {}) {
+        detail::call(xf_corpus_encode, context.get(), path.c_str(), static_cast<const char *>(nullptr), tokenizer.get(),
+                     config.get(), detail::CallStruct(call).get(), folder.c_str());
+    }
+    /** @brief Encodes parallel files as encode() does.
+     *  @param context [in] the context
+     *  @param source [in] a file or a folder
+     *  @param target [in] a file or a folder
+     *  @param tokenizer [in] the tokenizer
+     *  @param folder [in] the folder that is written
+     *  @param config [in] "data." and "text." options
+     *  @param call [in] parameters of the call */
+    static void encode_parallel(const Context &context, CString source, CString target, TokenizerView tokenizer,
+                                CString folder, ConfigView config = {}, const Call &call = {}) {
+        detail::call(xf_corpus_encode, context.get(), source.c_str(), target.c_str(), tokenizer.get(), config.get(),
+                     detail::CallStruct(call).get(), folder.c_str());
     }
     /** @brief Creates a corpus from pairs in memory.
      *  @param context [in] the context

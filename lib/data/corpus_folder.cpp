@@ -139,27 +139,20 @@ struct SideOfPart {
 // The files that encode() writes.
 class FolderWriter {
 public:
-    FolderWriter(const std::string &path, const Encoders &encoders, const Corpus::Warn &warn, const Call &call)
-        : path_(path), encoders_(encoders), identity_(encoders.identity()), warn_(warn), call_(&call) {
+    FolderWriter(const std::string &path, const Encoders &encoders, const std::string &tokenizer,
+                 const Corpus::Warn &warn, const Call &call)
+        : path_(path),
+          encoders_(encoders),
+          identity_(encoders.identity()),
+          tokenizer_(tokenizer),
+          warn_(warn),
+          call_(&call) {
         check_path(path);
-        if (make_folder(path.c_str()) != 0 && !(errno == EEXIST && is_folder(path)))
-            fail_errno(errno, "create the folder", path);
-    }
-
-    void keep_tokenizer(const std::string &json) const {
-        const std::string path = file_in(path_, kTokenizerName);
-        if (file_exists(path.c_str())) {
-            XF_CHECK(read_all(InputFile(path), json.size() + 1) == json, XF_ERROR_STATE,
-                     "'%s' is another tokenizer: choose another folder, or delete this one", path.c_str());
-            return;
-        }
-        AtomicFile file(path);
-        file.write(json.data(), json.size());
-        file.commit();
     }
 
     // Writes the next part, unless it is there.
     void take(const Corpus &texts) {
+        if (parts_.empty()) create_folder();
         const std::string path = file_in(path_, part_name(std::ssize(parts_)));
         const std::string text = texts.text_sha256();
         if (!file_exists(path.c_str()) || !reuse(path, text)) write(path, text, texts);
@@ -182,6 +175,23 @@ public:
     }
 
 private:
+    // Not before there is a valid pair, so that a wrong path of the texts leaves nothing.
+    void create_folder() const {
+        if (make_folder(path_.c_str()) != 0 && !(errno == EEXIST && is_folder(path_)))
+            fail_errno(errno, "create the folder", path_);
+        const std::string path = file_in(path_, kTokenizerName);
+        if (file_exists(path.c_str())) {
+            const InputFile input(path);
+            const bool same = input.size() == tokenizer_.size() && read_all(input, input.size()) == tokenizer_;
+            XF_CHECK(same, XF_ERROR_STATE, "'%s' is another tokenizer: choose another folder, or delete this one",
+                     path.c_str());
+            return;
+        }
+        AtomicFile file(path);
+        file.write(tokenizer_.data(), tokenizer_.size());
+        file.commit();
+    }
+
     SafetensorsWriter writer_of() const {
         SafetensorsWriter writer;
         writer.set_metadata(kFormatKey, kFormat);
@@ -247,6 +257,7 @@ private:
     const std::string &path_;
     const Encoders &encoders_;
     const Metadata identity_;
+    const std::string &tokenizer_;
     const Corpus::Warn &warn_;
     const Call *call_;
     std::vector<CorpusFolder::Part> parts_;
@@ -265,8 +276,7 @@ bool CorpusFolder::exists(const std::string &path) {
 CorpusStats CorpusFolder::encode(const std::string &path, const TextFiles &texts, const CorpusOptions &options,
                                  const Encoders &encoders, const std::string &tokenizer, const Corpus::Warn &warn,
                                  const Call &call) {
-    FolderWriter writer(path, encoders, warn, call);
-    writer.keep_tokenizer(tokenizer);
+    FolderWriter writer(path, encoders, tokenizer, warn, call);
     const CorpusStats stats =
         Corpus::read_in_parts(texts, options, warn, call, [&](const Corpus &part) { writer.take(part); });
     writer.finish(stats);

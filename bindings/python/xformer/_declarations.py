@@ -581,6 +581,7 @@ PROTOTYPES: Dict[str, Tuple[Any, Tuple[Any, ...]]] = {
     "xf_context_backend_count": (c_size_t, (c_void_p,)),
     "xf_context_get_backend": (c_int32, (c_void_p, c_size_t, POINTER(xf_backend_info), POINTER(xf_error))),
     "xf_corpus_open": (c_int32, (c_void_p, c_char_p, c_char_p, c_void_p, POINTER(xf_call), c_void_p, POINTER(xf_error))),
+    "xf_corpus_encode": (c_int32, (c_void_p, c_char_p, c_char_p, c_void_p, c_void_p, POINTER(xf_call), c_char_p, POINTER(xf_error))),
     "xf_corpus_from_pairs": (c_int32, (c_void_p, POINTER(c_char_p), c_void_p, POINTER(c_char_p), c_void_p, c_size_t, c_void_p, POINTER(xf_call), c_void_p, POINTER(xf_error))),
     "xf_corpus_from_ids": (c_int32, (c_void_p, POINTER(xf_batch), POINTER(xf_call), c_void_p, POINTER(xf_error))),
     "xf_corpus_subset": (c_int32, (c_void_p, c_void_p, c_size_t, c_void_p, POINTER(xf_error))),

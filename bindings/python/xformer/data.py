@@ -75,11 +75,36 @@ class Corpus(Handle):
         deadline: Optional[Deadline] = None,
         cancel: Optional[CancelToken] = None,
     ) -> "Corpus":
-        """Opens a file or a folder of lines "source TAB target", or two parallel ones with a sentence per line."""
+        """Opens a file or a folder of lines "source TAB target", or two parallel ones with a sentence per line.
+
+        Also opens a folder that :meth:`encode` has written.
+        """
         call = Call(progress, deadline, cancel)
         paths = (_buffer.path_bytes(source, "source"), None if target is None else _buffer.path_bytes(target, "target"))
         native = Context._of(context, "context")
         return cls._make(lib.xf_corpus_open, native, *paths, pointer_of(config), call, by=call.run)
+
+    @staticmethod
+    def encode(
+        context: Context,
+        source: Path,
+        tokenizer: Tokenizer,
+        folder: Path,
+        target: Optional[Path] = None,
+        config: ConfigLike = None,
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> None:
+        """Encodes files as :meth:`open` reads them, and writes an encoded corpus, which may be larger than memory.
+
+        Continues what an earlier call has begun. Open the folder with :meth:`open`.
+        """
+        native, words = Context._of(context, "context"), Tokenizer._of(tokenizer, "tokenizer")
+        texts = (_buffer.path_bytes(source, "source"), None if target is None else _buffer.path_bytes(target, "target"))
+        to, call = _buffer.path_bytes(folder, "folder"), Call(progress, deadline, cancel)
+        call.run(lib.xf_corpus_encode, native, *texts, words, pointer_of(config), call, to)
 
     @classmethod
     def from_pairs(

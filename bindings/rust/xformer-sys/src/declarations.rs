@@ -1057,6 +1057,8 @@ extern "C" {
     /// Documented in `xformer/data.h`.
     pub fn xf_corpus_open(context: *mut xf_context, source_path: *const c_char, target_path: *const c_char, config: *const xf_config, call: *const xf_call, out: *mut *mut xf_corpus, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/data.h`.
+    pub fn xf_corpus_encode(context: *mut xf_context, source_path: *const c_char, target_path: *const c_char, tokenizer: *const xf_tokenizer, config: *const xf_config, call: *const xf_call, folder: *const c_char, err: *mut xf_error) -> xf_status;
+    /// Documented in `xformer/data.h`.
     pub fn xf_corpus_from_pairs(context: *mut xf_context, sources: *const *const c_char, source_lengths: *const usize, targets: *const *const c_char, target_lengths: *const usize, count: usize, config: *const xf_config, call: *const xf_call, out: *mut *mut xf_corpus, err: *mut xf_error) -> xf_status;
     /// Documented in `xformer/data.h`.
     pub fn xf_corpus_from_ids(context: *mut xf_context, pairs: *const xf_batch, call: *const xf_call, out: *mut *mut xf_corpus, err: *mut xf_error) -> xf_status;

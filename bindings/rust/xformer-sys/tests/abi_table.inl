@@ -121,6 +121,7 @@ xf_context_get_memory(*const xf_context, *mut xf_memory_stats, *mut xf_error) ->
 xf_context_backend_count(*const xf_context) -> usize;
 xf_context_get_backend(*const xf_context, usize, *mut xf_backend_info, *mut xf_error) -> xf_status;
 xf_corpus_open(*mut xf_context, *const c_char, *const c_char, *const xf_config, *const xf_call, *mut *mut xf_corpus, *mut xf_error) -> xf_status;
+xf_corpus_encode(*mut xf_context, *const c_char, *const c_char, *const xf_tokenizer, *const xf_config, *const xf_call, *const c_char, *mut xf_error) -> xf_status;
 xf_corpus_from_pairs(*mut xf_context, *const *const c_char, *const usize, *const *const c_char, *const usize, usize, *const xf_config, *const xf_call, *mut *mut xf_corpus, *mut xf_error) -> xf_status;
 xf_corpus_from_ids(*mut xf_context, *const xf_batch, *const xf_call, *mut *mut xf_corpus, *mut xf_error) -> xf_status;
 xf_corpus_subset(*const xf_corpus, *const i64, usize, *mut *mut xf_corpus, *mut xf_error) -> xf_status;

@@ -10,7 +10,7 @@ use xformer_sys as sys;
 
 use crate::context::Shared;
 use crate::handle::{borrowed, c_path, Handle, Texts};
-use crate::{call, config, Batch, Config, Context, Error, Result, Status};
+use crate::{call, config, Batch, Config, Context, Error, Result, Status, Tokenizer};
 
 mirror! {
     /// Line counts of a corpus. `lines` is the sum of the others.
@@ -78,6 +78,34 @@ impl Corpus {
         let (c, source, target, config) = (context.enter()?, c_path(source)?, c_path(target)?, config::pointer(config));
         let (source, target) = (source.as_ptr(), target.as_ptr());
         make!(context.shared(), xf_corpus_open(c, source, target, config, call::current())).map(Corpus::own)
+    }
+
+    /// Encodes pairs and writes an encoded corpus, which may be larger than memory; [`open`](Corpus::open) opens the
+    /// folder. Continues what an earlier call has begun. [`Status::State`]: the folder has other texts.
+    pub fn encode<'a>(
+        context: &Context,
+        path: impl AsRef<Path>,
+        tokenizer: &Tokenizer,
+        folder: impl AsRef<Path>,
+        config: impl Into<Option<&'a Config>>,
+    ) -> Result<()> {
+        let (c, path, folder, config) = (context.enter()?, c_path(path)?, c_path(folder)?, config::pointer(config));
+        let (path, folder, tokenizer) = (path.as_ptr(), folder.as_ptr(), tokenizer.enter()?);
+        call!(xf_corpus_encode(c, path, null(), tokenizer, config, call::current(), folder)).map(drop)
+    }
+
+    /// Encodes two parallel files or folders as [`encode`](Corpus::encode) does.
+    pub fn encode_parallel<'a>(
+        context: &Context,
+        (source, target): (impl AsRef<Path>, impl AsRef<Path>),
+        tokenizer: &Tokenizer,
+        folder: impl AsRef<Path>,
+        config: impl Into<Option<&'a Config>>,
+    ) -> Result<()> {
+        let (c, source, target, folder) = (context.enter()?, c_path(source)?, c_path(target)?, c_path(folder)?);
+        let (source, target, folder) = (source.as_ptr(), target.as_ptr(), folder.as_ptr());
+        let (tokenizer, config) = (tokenizer.enter()?, config::pointer(config));
+        call!(xf_corpus_encode(c, source, target, tokenizer, config, call::current(), folder)).map(drop)
     }
 
     /// Creates a corpus from pairs of source and target. The texts are copied and may contain tabs and line ends.

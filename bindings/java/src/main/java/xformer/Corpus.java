@@ -59,6 +59,23 @@ public final class Corpus extends NativeObject implements Iterable<Pair> {
                 f.path(target), f.config(options), f.call(call), out, f.err()));
     }
 
+    /**
+     * Encodes pairs and writes an encoded corpus, which may be larger than memory. Continues what an earlier call has
+     * begun. {@link #open(Context, Path)} opens the folder.
+     */
+    public static void encode(Context context, Path path, Tokenizer tokenizer, Path folder, Map<String, ?> options,
+            Call call) {
+        Frame.run(f -> Native.xf_corpus_encode(f.use(context), f.path(path), 0, f.use(tokenizer), f.config(options),
+                f.call(call), f.path(folder), f.err()));
+    }
+
+    /** Encodes two parallel files or folders, as {@link #encode(Context, Path, Tokenizer, Path, Map, Call)}. */
+    public static void encodeParallel(Context context, Path source, Path target, Tokenizer tokenizer, Path folder,
+            Map<String, ?> options, Call call) {
+        Frame.run(f -> Native.xf_corpus_encode(f.use(context), f.path(source), f.path(target), f.use(tokenizer),
+                f.config(options), f.call(call), f.path(folder), f.err()));
+    }
+
     /** Creates a corpus from pairs, which may contain tabs and line ends. */
     public static Corpus fromPairs(Context context, Iterable<Pair> pairs) {
         return fromPairs(context, pairs, Map.of());

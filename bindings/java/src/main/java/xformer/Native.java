@@ -59,6 +59,7 @@ final class Native {
     static native long xf_context_backend_count(long context);
     static native int xf_context_get_backend(long context, long index, long info, long err);
     static native int xf_corpus_open(long context, long source_path, long target_path, long config, long call, long out, long err);
+    static native int xf_corpus_encode(long context, long source_path, long target_path, long tokenizer, long config, long call, long folder, long err);
     static native int xf_corpus_from_pairs(long context, long sources, long source_lengths, long targets, long target_lengths, long count, long config, long call, long out, long err);
     static native int xf_corpus_from_ids(long context, long pairs, long call, long out, long err);
     static native int xf_corpus_subset(long corpus, long indices, long count, long out, long err);
