@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# Tests `translate encode` and training with an encoded corpus: the same model as with the texts, exact resuming within
+# and between chunks, any number of ranks, interruptions, a full disk, and damaged files.
+#
+#   encode.sh TRANSLATE DATA_FOLDER [MPIRUN]
+#
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+translate=$(realpath "$1") data=$(realpath "$2") mpirun=${3:-}
+. "$(dirname "${BASH_SOURCE[0]}")/../temp_folder.sh"
+
+head -n 1000 "$data/small.tsv" >pairs.tsv
+cut -f 1 pairs.tsv >sources
+cut -f 2 pairs.tsv >targets
+encode() { "$translate" encode --threads 1 --tokenizer.vocab_size 300 --data.part_pairs 100 "$@" </dev/null; }
+train() {
+    "$translate" train --preset tiny --model.d_model 16 --model.d_ff 32 --data.batch_tokens 400 --threads 1 \
+        --eval-every 0 --quiet "$@" </dev/null
+}
+sum() { (cd "$1" && sha256sum ./*.safetensors tokenizer.json); }
+
+# One chunk: the model of the same texts.
+expect 0 "" encode --output all pairs.tsv
+holds "the vocabulary is learned from all pairs" grep -q '^vocabulary .*learned from 1000 pairs' stdout
+holds "there are ten parts" test "$(ls all/part-0000?.safetensors | wc -l)" = 10
+expect 0 "" train --train all --model encoded.xf --steps 40
+holds "there is no dev set" grep -q '^held out *none: an encoded corpus has no text' stdout
+expect 0 "" train --train pairs.tsv --hold-out 0 --tokenizer all/tokenizer.json --model texts.xf --steps 40
+holds "the model is that of the texts" cmp encoded.xf texts.xf
+holds "and so is the checkpoint" cmp encoded.xf.ckpt texts.xf.ckpt
+expect 0 "" train --train pairs.tsv --hold-out 0 --resume encoded.xf.ckpt --model mixed.xf --steps 50
+expect 0 "" train --train all --resume texts.xf.ckpt --model again.xf --steps 50
+holds "each continues the other's checkpoint" cmp mixed.xf again.xf
+
+# The files depend on the texts only.
+expect 0 "" encode --output parallel --threads 3 sources targets
+holds "two files give the same corpus" test "$(sum parallel)" = "$(sum all)"
+expect 0 "" bash -c "'$translate' encode --output piped --data.part_pairs 100 --tokenizer all/tokenizer.json /dev/stdin \
+    < <(cat pairs.tsv)"
+holds "a pipe gives the same corpus" test "$(sum piped)" = "$(sum all)"
+expect 2 "can be read only once" encode --output none <(cat pairs.tsv)
+expect 0 "" encode --output sampled --data.sample 200 pairs.tsv
+holds "a sample is for the tokenizer only" grep -q '^corpus *1000 pairs' stdout
+holds "its size is shown" grep -q '^vocabulary .*learned from 200 pairs' stdout
+
+# Several chunks: every interruption resumes exactly. An epoch has four chunks.
+chunks=(--train all --data.chunk_pairs 250 --train.shards 2 --save-every 0)
+expect 0 "" train "${chunks[@]}" --model whole.xf --steps 160
+holds "the run has more than one epoch" grep -q '^epoch' stdout
+for step in 1 20 34 70; do
+    rm -f parts.xf*
+    expect 0 "" train "${chunks[@]}" --model parts.xf --steps "$step"
+    expect 0 "" train "${chunks[@]}" --model parts.xf --continue --steps 160
+    holds "resuming after step $step makes the same model" cmp parts.xf whole.xf
+    holds "and the same checkpoint" cmp parts.xf.ckpt whole.xf.ckpt
+done
+expect 0 "" train "${chunks[@]}" --model threads.xf --threads 3 --steps 160
+holds "threads make the same model" cmp threads.xf whole.xf
+expect 1 "different pairs" train "${chunks[@]}" --data.chunk_pairs 500 --resume whole.xf.ckpt --model other.xf --steps 161
+if [ -n "$mpirun" ]; then
+    ranks() {
+        timeout 100 "$mpirun" --allow-run-as-root --oversubscribe -n 2 "$translate" train --preset tiny \
+            --model.d_model 16 --model.d_ff 32 --data.batch_tokens 400 --threads 1 --eval-every 0 --quiet "$@" </dev/null
+    }
+    expect 0 "" ranks "${chunks[@]}" --model ranks.xf --steps 160
+    holds "two ranks make the same model" cmp ranks.xf whole.xf
+    holds "and the same checkpoint" cmp ranks.xf.ckpt whole.xf.ckpt
+    # A part that is damaged during training stops all ranks with a message; the last checkpoint remains.
+    cp -r all damaged
+    printf x | dd of=damaged/part-00003.safetensors bs=1 seek=2000 conv=notrunc status=none
+    expect 1 "part-00003.safetensors' is damaged" ranks "${chunks[@]:2}" --train damaged --model d.xf --steps 160
+fi
+
+# A run with every third byte of a part, and with a missing one, ends with a sentence.
+cp -r all bad
+rm bad/part-00004.safetensors
+expect 1 "'bad/part-00004.safetensors' is missing" train --train bad --model bad.xf --steps 1
+cp all/part-00005.safetensors bad/part-00004.safetensors
+expect 1 "is not the part with which the corpus was completed" train --train bad --model bad.xf --steps 1
+rm bad/corpus.safetensors
+expect 1 "is incomplete" train --train bad --model bad.xf --steps 1
+expect 1 "has other texts" encode --output bad --tokenizer all/tokenizer.json pairs.tsv
+rm bad/part-00004.safetensors
+expect 0 "" encode --output bad --tokenizer all/tokenizer.json pairs.tsv
+holds "a missing part is encoded again" test "$(sum bad)" = "$(sum all)"
+expect 0 "" encode --output other --tokenizer.vocab_size 280 pairs.tsv
+expect 1 "encoded with another tokenizer" train --train all --tokenizer other/tokenizer.json --model bad.xf --steps 1
+expect 1 "has no text to segment" train --train all --data.sampling 0.1 --model bad.xf --steps 1
+expect 1 "has no text to translate" "$translate" evaluate --model encoded.xf --test all
+expect 1 "no text for BLEU" train --train all --dev all --model bad.xf --steps 1
+expect 0 "" train --train all --dev all --dev-sentences 0 --eval-every 1 --model dev.xf --steps 1
+: >empty
+expect 1 "no valid sentence pair" encode --output nothing --tokenizer all/tokenizer.json empty
+expect 1 "cannot open 'nowhere'" encode --output nothing --tokenizer all/tokenizer.json nowhere
+holds "a wrong path leaves no folder" test ! -e nothing
+
+# A signal between two parts: what is complete is kept. The pipe holds the program there. Not SIGINT, which the shell
+# makes background programs ignore.
+mkfifo pipe
+exec 3<>pipe # opening it for writing would wait for the program, which would find no writer
+encode --output stopped --tokenizer all/tokenizer.json pipe >stdout 2>stderr 3>&- &
+program=$!
+head -n 250 pairs.tsv >&3
+wait_for test -e stopped/part-00001.safetensors
+pkill -TERM -P $program translate || kill -TERM $program
+wait $program
+holds "an interrupted program has status 130" test $? = 130
+exec 3>&-
+holds "it says how to continue" grep -q 'the same command continues' stderr
+before=$(stat -c %Y%i stopped/part-00000.safetensors)
+expect 0 "" encode --output stopped --tokenizer all/tokenizer.json pairs.tsv
+holds "the rest is encoded" test "$(sum stopped)" = "$(sum all)"
+holds "the first part was kept" test "$(stat -c %Y%i stopped/part-00000.safetensors)" = "$before"
+
+# A full disk, as a limit of the size of files.
+expect 1 "File too large" bash -c "ulimit -f 4; '$translate' encode --output full --data.part_pairs 1000 \
+    --tokenizer all/tokenizer.json pairs.tsv"
+holds "no partial file remains" test "$(ls full)" = tokenizer.json
+end_checks 55
