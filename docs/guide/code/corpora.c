@@ -1,5 +1,5 @@
 /*
- * corpora.c - corpora from pairs in memory and from ids, parts of a corpus, and held-out pairs.
+ * corpora.c - corpora from pairs in memory and from ids, parts of a corpus, held-out pairs, and an encoded corpus.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,7 +16,8 @@ int main(void) {
     xf_config *config = NULL;
     xf_context *context = NULL;
     xf_corpus *corpus = NULL, *subset = NULL, *rest = NULL, *held_out = NULL, *numbers = NULL;
-    xf_batcher *batcher = NULL;
+    xf_batcher *batcher = NULL, *encoded = NULL;
+    xf_tokenizer *tokenizer = NULL;
     xf_batch batch = XF_BATCH_INIT;
     must(xf_config_create(&config, &err));
     must(xf_context_create(config, NULL, &context, &err));
@@ -61,7 +62,20 @@ int main(void) {
     printf("%d pairs of ids, %d source tokens\n", (int)batch.sentences, (int)batch.src_offsets[batch.sentences]);
     /* [ids] */
 
+    /* [encoded] */
+    must(xf_corpus_open(context, "train.tsv", NULL, NULL, NULL, &corpus, &err));
+    must(xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, &err));
+    xf_corpus_free(corpus);
+    must(xf_corpus_encode(context, "train.tsv", NULL, tokenizer, config, NULL, "train.encoded", &err));
+    must(xf_corpus_open(context, "train.encoded", NULL, NULL, NULL, &corpus, &err));
+    printf("%d encoded pairs\n", (int)xf_corpus_pair_count(corpus));
+    must(xf_batcher_create(corpus, tokenizer, config, NULL, &encoded, &err)); /* the same tokenizer */
+    /* [encoded] */
+
+    xf_batcher_free(encoded);
     xf_batcher_free(batcher);
+    xf_tokenizer_free(tokenizer);
+    xf_corpus_free(corpus);
     xf_corpus_free(numbers);
     xf_corpus_free(held_out);
     xf_corpus_free(rest);
