@@ -529,6 +529,21 @@ var operations = map[string]func(w *world, a []string) (string, error){
 		pair, err := corpus.Pair(corpus.Len() - 1)
 		return fmt.Sprintf("%d: %s/%s", corpus.Len(), pair.Source, pair.Target), err
 	},
+	"corpus.encode": func(w *world, a []string) (string, error) {
+		w.must(os.WriteFile(w.path("source"), []byte(a[0]), 0o600))
+		w.must(os.WriteFile(w.path("target"), []byte(a[1]), 0o600))
+		w.must(w.context.EncodeParallelCorpus(background, w.path("source"), w.path("target"), w.tokenizer,
+			w.path("encoded"), nil))
+		corpus := need(w.context.OpenCorpus(background, w.path("encoded"), nil))
+		batcher := need(corpus.NewBatcher(background, w.tokenizer, w.config))
+		stats, err := batcher.Stats()
+		return fmt.Sprint(corpus.Len(), stats.Pairs), err
+	},
+	"corpus.encoded_pair": func(w *world, a []string) (string, error) {
+		w.must(os.WriteFile(w.path("lines"), []byte("a\tb\n"), 0o600))
+		w.must(w.context.EncodeCorpus(background, w.path("lines"), w.tokenizer, w.path("encoded"), nil))
+		return fails(first2(w.context.OpenCorpus(background, w.path("encoded"), nil)))
+	},
 	"corpus.ids": func(w *world, a []string) (string, error) {
 		corpus := need(w.context.NewCorpusFromIDs(background, onePair(a[0], a[1])))
 		return fmt.Sprint(corpus.Len()), nil

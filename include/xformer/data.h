@@ -34,7 +34,11 @@ typedef struct xf_batcher xf_batcher;
 /** @brief A trainer; see train.h. @since 0.1 */
 typedef struct xf_trainer xf_trainer;
 
-/** @brief Line counts of a corpus. The member lines is the sum of the others. @since 0.1 */
+/**
+ * @brief Line counts of a corpus. The member lines is the sum of the others. With "data.sample", the corpus contains
+ * only some of the pairs that were kept.
+ * @since 0.1
+ */
 typedef struct xf_corpus_stats {
     /** In: sizeof(xf_corpus_stats) of the caller. */
     size_t struct_size;

@@ -372,6 +372,16 @@ class Operations:
         corpus = xformer.Corpus.open(w.context, write(w, "source", sources), write(w, "target", targets))
         return "%d: %s/%s" % (len(corpus), *corpus[len(corpus) - 1])
 
+    def corpus__encode(w, sources, targets):
+        paths = (write(w, "source", sources), w.tokenizer, w.path("encoded"), write(w, "target", targets))
+        xformer.Corpus.encode(w.context, *paths)
+        corpus = xformer.Corpus.open(w.context, w.path("encoded"))
+        return "%d %d" % (len(corpus), xformer.Batcher(corpus, w.tokenizer, w.config).stats.pairs)
+
+    def corpus__encoded_pair(w, _):
+        xformer.Corpus.encode(w.context, write(w, "lines", "a\tb\n"), w.tokenizer, w.path("encoded"))
+        return xformer.Corpus.open(w.context, w.path("encoded"))[0]
+
     def corpus__ids(w, source, target):
         return str(len(xformer.Corpus.from_ids(w.context, xformer.Batch.from_ids([ids(source)], [ids(target)]))))
 

@@ -66,8 +66,8 @@ int main(void) {
     must(xf_corpus_open(context, "train.tsv", NULL, NULL, NULL, &corpus, &err));
     must(xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, &err));
     xf_corpus_free(corpus);
-    must(xf_corpus_encode(context, "train.tsv", NULL, tokenizer, config, NULL, "train.encoded", &err));
-    must(xf_corpus_open(context, "train.encoded", NULL, NULL, NULL, &corpus, &err));
+    must(xf_corpus_encode(context, "train.tsv", NULL, tokenizer, config, NULL, "corpus.encoded", &err));
+    must(xf_corpus_open(context, "corpus.encoded", NULL, NULL, NULL, &corpus, &err));
     printf("%d encoded pairs\n", (int)xf_corpus_pair_count(corpus));
     must(xf_batcher_create(corpus, tokenizer, config, NULL, &encoded, &err)); /* the same tokenizer */
     /* [encoded] */

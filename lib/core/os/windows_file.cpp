@@ -341,7 +341,8 @@ bool file_exists(const char *path) {
 
 int make_folder(const char *path) {
     std::wstring name;
-    return resolve_name(kCurrentFolder, path, &name) && CreateDirectoryW(name.c_str(), nullptr) != 0 ? 0 : fail_system();
+    return resolve_name(kCurrentFolder, path, &name) && CreateDirectoryW(name.c_str(), nullptr) != 0 ? 0
+                                                                                                     : fail_system();
 }
 
 int truncate_file(int fd) { return set_information(fd, FileEndOfFileInfo, FILE_END_OF_FILE_INFO{}); }

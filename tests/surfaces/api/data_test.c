@@ -157,6 +157,88 @@ TEST(made) {
     ACCEPTED(xf_corpus_get_pair(more, 2, &source, &source_length, &target, &target_length, err));
 }
 
+/* An encoded corpus on disk has the batches of its texts. */
+TEST(encoded) {
+    xf_corpus *out = SENTINEL, *more = SENTINEL;
+    xf_batcher *batcher = SENTINEL;
+    xf_tokenizer *tokenizer = SENTINEL;
+    xf_context *x = world.context;
+    const char *pairs = file_of("encode.tsv", corpus_text), *folder = scratch_path("encoded"),
+               *other = file_of("other.tsv", "one\teins\n");
+    assert_int_equal(xf_corpus_encode(x, scratch_path("absent"), NULL, world.tokenizer, NULL, NULL, folder, NULL),
+                     XF_ERROR_NOT_FOUND);
+    OWNED_CONFIG *sampling = config_with("cpu:ref", "data.sampling=0.1");
+    assert_int_equal(xf_corpus_encode(x, pairs, NULL, world.tokenizer, sampling, NULL, folder, NULL),
+                     XF_ERROR_INVALID_ARGUMENT);
+    OWNED_CONFIG *small = small_config("cpu:ref");
+    set(small, "data.part_pairs", "2");
+    ACCEPTED(xf_corpus_encode(x, pairs, NULL, world.tokenizer, small, NULL, folder, err));
+    ACCEPTED(xf_corpus_encode(x, pairs, NULL, world.tokenizer, small, NULL, folder, err)); /* nothing is left to do */
+    assert_int_equal(xf_corpus_encode(x, other, NULL, world.tokenizer, small, NULL, folder, NULL), XF_ERROR_STATE);
+
+    ACCEPTED(xf_corpus_open(x, folder, NULL, NULL, NULL, &out, err));
+    assert_int_equal(xf_corpus_pair_count(out), 12);
+    const char *source, *target;
+    size_t source_length, target_length;
+    const int64_t first[] = {0};
+    assert_int_equal(xf_corpus_get_pair(out, 0, &source, &source_length, &target, &target_length, NULL),
+                     XF_ERROR_STATE);
+    REFUSED(XF_ERROR_STATE, more, xf_corpus_subset(out, first, 1, &more, err));
+    REFUSED(XF_ERROR_STATE, tokenizer, xf_tokenizer_train(x, out, NULL, NULL, &tokenizer, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, batcher, xf_batcher_create(out, NULL, small, NULL, &batcher, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, batcher, xf_batcher_create(out, world.tokenizer, sampling, NULL, &batcher, err));
+
+    ACCEPTED(xf_batcher_create(out, world.tokenizer, small, NULL, &batcher, err));
+    MAKE(batcher, of_texts, xf_batcher_create(world.corpus, world.tokenizer, small, NULL, &of_texts, err));
+    for (int epoch = 0; epoch < 2; ++epoch) {
+        xf_batch a = XF_BATCH_INIT, b = XF_BATCH_INIT;
+        xf_status status = XF_OK;
+        while (status == XF_OK) {
+            status = xf_batcher_next(batcher, NULL, &a, NULL);
+            assert_int_equal(xf_batcher_next(of_texts, NULL, &b, NULL), status);
+            assert_int_equal(a.sentences, b.sentences);
+            if (status != XF_OK) break;
+            assert_memory_equal(a.pair_index, b.pair_index, (size_t)a.sentences * sizeof *a.pair_index);
+            assert_memory_equal(a.tgt_ids, b.tgt_ids, (size_t)b.tgt_offsets[b.sentences] * sizeof *a.tgt_ids);
+        }
+        assert_int_equal(status, XF_DONE);
+    }
+    xf_batcher_free(batcher);
+
+    /* In chunks, batches are numbered through the epoch, and any of them can be restored. */
+    set(small, "data.chunk_pairs", "4");
+    ACCEPTED(xf_batcher_create(out, world.tokenizer, small, NULL, &batcher, err));
+    xf_corpus_free(out);
+    int64_t firsts[12], count = 0, pair_count = 0;
+    xf_batch batch = XF_BATCH_INIT;
+    while (xf_batcher_next(batcher, NULL, &batch, NULL) == XF_OK) {
+        assert_true(count < 12);
+        firsts[count++] = batch.pair_index[0];
+        pair_count += batch.sentences;
+        assert_int_equal(get_batcher_stats(batcher).batch, count);
+    }
+    assert_true(pair_count == 12 && count >= 3);
+    for (int64_t i = count; i-- > 0;) {
+        ACCEPTED(xf_batcher_seek(batcher, 0, i, NULL, err));
+        ACCEPTED(xf_batcher_next(batcher, NULL, &batch, err));
+        assert_int_equal(batch.pair_index[0], firsts[i]);
+    }
+    assert_int_equal(xf_batcher_seek(batcher, 0, count + 1, NULL, NULL), XF_ERROR_OUT_OF_RANGE);
+    xf_batcher_free(batcher);
+}
+
+/* data.sample keeps a random part of a corpus of text. */
+TEST(sample) {
+    xf_corpus *out = SENTINEL;
+    OWNED_CONFIG *c = config_with("cpu:ref", "data.sample=5");
+    ACCEPTED(corpus_from_text(world.context, c, corpus_text, strlen(corpus_text), &out, err));
+    assert_int_equal(xf_corpus_pair_count(out), 5);
+    xf_corpus_stats stats = XF_CORPUS_STATS_INIT;
+    ACCEPTED(xf_corpus_get_stats(out, &stats, err));
+    assert_int_equal(stats.kept, 12);
+    xf_corpus_free(out);
+}
+
 /* The memory of a corpus and a batcher is part of the account of the context and limited by its budget. */
 TEST(account) {
     const size_t size = 8 << 20;

@@ -145,6 +145,8 @@ void test_data(void **) {
     const int64_t indices[] = {11, 0, 11};
     REFUSES(xf_corpus_open, world.context, path, nullptr, optional(world.config), nullptr, output<xf_corpus *>());
     REFUSES(xf_corpus_open, world.context, path, optional(path), nullptr, nullptr, output<xf_corpus *>());
+    REFUSES(xf_corpus_encode, world.context, path, nullptr, world.tokenizer, optional(world.config), nullptr,
+            static_cast<const char *>(scratch_path("pointers.encoded")));
     REFUSES(xf_corpus_from_pairs, world.context, texts, nullptr, texts, nullptr, 2, optional(world.config), nullptr,
             output<xf_corpus *>());
     REFUSES(xf_corpus_from_ids, world.context, &two_pairs, nullptr, output<xf_corpus *>());

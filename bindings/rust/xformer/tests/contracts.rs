@@ -457,6 +457,23 @@ const OPERATIONS: &[(&str, Operation)] = &[
         let (source, target) = corpus.pair(corpus.len() - 1)?;
         Ok(format!("{}: {}/{}", corpus.len(), source, target))
     }),
+    ("corpus.encode", |w, a| {
+        let folder = Folder::new();
+        fs::write(folder.join("source"), &a[0]).expect("written");
+        fs::write(folder.join("target"), &a[1]).expect("written");
+        let (texts, encoded) = ((folder.join("source"), folder.join("target")), folder.join("encoded"));
+        Corpus::encode_parallel(&w.context, texts, &w.tokenizer, &encoded, None)?;
+        let corpus = Corpus::open(&w.context, &encoded, None)?;
+        let stats = Batcher::new(&corpus, &w.tokenizer, &w.config)?.stats()?;
+        Ok(format!("{} {}", corpus.len(), stats.pairs))
+    }),
+    ("corpus.encoded_pair", |w, _| {
+        let folder = Folder::new();
+        fs::write(folder.join("lines"), "a\tb\n").expect("written");
+        Corpus::encode(&w.context, folder.join("lines"), &w.tokenizer, folder.join("encoded"), None)?;
+        let corpus = Corpus::open(&w.context, folder.join("encoded"), None)?;
+        Ok(corpus.pair(0).map(|pair| pair.0.to_string())?)
+    }),
     ("corpus.ids", |w, a| Ok(Corpus::from_ids(&w.context, &one_pair(&a[0], &a[1])?)?.len().to_string())),
     ("corpus.ids_text", |w, _| {
         let corpus = Corpus::from_ids(&w.context, &one_pair(b"5 1", b"6 1")?)?;

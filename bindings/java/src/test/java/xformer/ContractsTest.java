@@ -457,6 +457,19 @@ public class ContractsTest {
             Corpus corpus = Corpus.openParallel(w.context, source, target, Map.of());
             return corpus.size() + ": " + pair(corpus, corpus.size() - 1);
         });
+        add("corpus.encode", (w, a) -> {
+            Path source = Files.writeString(row.resolve("source"), a[0]);
+            Path target = Files.writeString(row.resolve("target"), a[1]);
+            Path folder = row.resolve("encoded");
+            Corpus.encodeParallel(w.context, source, target, w.tokenizer, folder, Map.of(), new Call());
+            Corpus corpus = Corpus.open(w.context, folder);
+            return corpus.size() + " " + new Batcher(corpus, w.tokenizer, w.config).stats().pairs();
+        });
+        refused("corpus.encoded_pair", (w, a) -> {
+            Path lines = Files.writeString(row.resolve("lines"), "a\tb\n");
+            Corpus.encode(w.context, lines, w.tokenizer, row.resolve("encoded"), Map.of(), new Call());
+            Corpus.open(w.context, row.resolve("encoded")).get(0);
+        });
         add("corpus.ids", (w, a) -> "" + Corpus.fromIds(w.context, pair(a[0], a[1])).size());
         refused("corpus.ids_text", (w, a) -> Corpus.fromIds(w.context, pair("5 1", "6 1")).get(0));
         add("batcher.epochs", (w, a) -> {
