@@ -1,14 +1,15 @@
 // Products with XF_WEIGHTS_INT8, which plugin_abi.h defines bit by bit.
 //
-// Packed weights are stored in groups of 64 columns, each of 4 registers of 16 columns x 4 steps of K. A group is read
-// as one contiguous stream. Four steps of the quantized source are broadcast at a time, so that no sum crosses lanes.
-// The int32 sums are exact, so all kernels give the same result:
-//     AVX-512 VNNI: vpdpbusd needs one unsigned factor. Packed weights have their sign bit flipped, which adds 128 and
-//                   makes them unsigned; 128 times the sum of the source row is subtracted from the result.
-//     AVX2:         vpmaddubsw multiplies |p| by q, or by ~q = -q - 1 where p < 0. |p| is at most 127 and the other
-//                   factor at most 128, so two products fit in 16 bits. The sum of the negative p, a constant of the
-//                   row, is subtracted from the result. (Negating q by vpsignb would use one of the two units that
-//                   multiply.)
+// Packed weights are stored in groups of int8_group() columns, each of 1 or 4 registers of 16 columns x 4 steps of K. A
+// group is read as one contiguous stream. Four steps of the quantized source are broadcast at a time, so that no sum
+// crosses lanes. The int32 sums are exact, so all kernels give the same result:
+//     x86:          vpdpbusd and vpmaddubsw need one unsigned factor. Packed weights have their sign bit flipped, which
+//                   adds 128 and makes them unsigned; 128 times the sum of the source row is subtracted from the
+//                   result.
+//     AVX-512 VNNI: vpdpbusd adds four products in 32 bits.
+//     AVX2:         vpmaddubsw adds two products in 16 bits. They fit if |p0 + p1| <= 128, because weights are at most
+//                   255. quantize_row() moves half of the few larger pairs to a second array, whose products
+//                   add_excess() adds.
 //     NEON:         int8_neon.inl.
 //     SIMD128:      int8_wasm.inl.
 //     otherwise:    plain loops.
@@ -37,45 +38,53 @@ XF_INLINE __m256i broadcast4(const int8_t *p) {
     return _mm256_set1_epi32(four);
 }
 
-// A vector holds 8 columns. Rows and vectors per pass are limited by the 16 registers that hold the sums.
-template <int R, int P>
+// sum += the products of four steps: `row`, broadcast, and the steps of 8 columns.
+XF_INLINE __m256i add_steps(__m256i sum, __m256i weights, __m256i row) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(weights, row), _mm256_set1_epi16(1)));
+}
+
+// A register of 16 columns is two vectors. The prefetch reaches into the next group and is as far ahead as one row
+// needs.
+template <int R>
 static void int8_avx2(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums) {
-    constexpr int kAtOnce = R > 2 ? 2 : 4;  // vectors of 8 columns
-    const __m256i ones = _mm256_set1_epi16(1);
-    for (int64_t first = 0; first < 2 * P; first += kAtOnce) {
-        const int64_t last = 2 * P - 1 - first;
-        __m256i sum[R][kAtOnce];
+    __m256i sum[R][2];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
+    for (int64_t k = 0; k < steps; ++k, weights += 64) {
+        const __m256i *const w = reinterpret_cast<const __m256i *>(weights);
+        const __m256i first = _mm256_loadu_si256(w), second = _mm256_loadu_si256(w + 1);
+        __builtin_prefetch(weights + 4096);
 #pragma GCC unroll 4
         for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-            for (int c = 0; c < kAtOnce; ++c) sum[r][c] = _mm256_setzero_si256();
-        }
-        const int8_t *w = weights + first * 32;
-        for (int64_t k = 0; k < steps; ++k, w += P * 64) {
-            __m256i q[kAtOnce];
-#pragma GCC unroll 4
-            for (int c = 0; c < kAtOnce; ++c)
-                // Past the group the last vector is used again and its sum is discarded.
-                q[c] = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w + min64(c, last) * 32));
-#pragma GCC unroll 4
-            for (int r = 0; r < R; ++r) {
-                const __m256i size = broadcast4(rows + r * ld + 4 * k);
-                const __m256i below = broadcast4(rows + r * ld + ld / 2 + 4 * k);
-#pragma GCC unroll 4
-                for (int c = 0; c < kAtOnce; ++c) {
-                    const __m256i pairs = _mm256_maddubs_epi16(size, _mm256_xor_si256(q[c], below));
-                    sum[r][c] = _mm256_add_epi32(sum[r][c], _mm256_madd_epi16(pairs, ones));
-                }
-            }
-        }
-#pragma GCC unroll 4
-        for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-            for (int c = 0; c < kAtOnce; ++c)
-                if (c <= last)
-                    _mm256_storeu_si256(reinterpret_cast<__m256i *>(sums + r * kGroup + (first + c) * 8), sum[r][c]);
+            const __m256i row = broadcast4(rows + r * ld + 4 * k);
+            sum[r][0] = add_steps(sum[r][0], first, row);
+            sum[r][1] = add_steps(sum[r][1], second, row);
         }
     }
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i *>(sums + r * kGroup), sum[r][0]);
+        _mm256_storeu_si256(reinterpret_cast<__m256i *>(sums + r * kGroup + 8), sum[r][1]);
+    }
+}
+
+// Adds the products of the second array of a row to its sums; see Int8Rows.
+XF_INLINE void add_excess(const int8_t *row, int64_t length, const int8_t *weights, int32_t *sums) {
+    __m256i *const to = reinterpret_cast<__m256i *>(sums);
+    __m256i first = _mm256_load_si256(to), second = _mm256_load_si256(to + 1);
+    for (int64_t at = 0; at < length; at += 256) {
+        uint64_t bits;
+        __builtin_memcpy(&bits, row + 2 * length + at / 32, sizeof bits);
+        for (; bits; bits &= bits - 1) {
+            const int64_t k = at / 4 + __builtin_ctzll(bits);
+            const __m256i *const w = reinterpret_cast<const __m256i *>(weights + k * 64);
+            const __m256i excess = broadcast4(row + length + 4 * k);
+            first = add_steps(first, _mm256_loadu_si256(w), excess);
+            second = add_steps(second, _mm256_loadu_si256(w + 1), excess);
+        }
+    }
+    _mm256_store_si256(to, first);
+    _mm256_store_si256(to + 1, second);
 }
 #endif
 
@@ -136,30 +145,39 @@ constexpr Int8Kernels kInt8Vnni = {{{},
                                     XF_INT8_ROWS(int8_vnni, 5),
                                     XF_INT8_ROWS(int8_vnni, 6)}};
 #endif
+constexpr int kOtherRows = 4;
 #if defined(XF_ISA_AVX2) || defined(XF_ISA_AVX512)
-#define XF_INT8_OTHER int8_avx2
-#elif defined(XF_ISA_NEON)
+constexpr Int8Kernels kInt8Other = {
+    {{}, {nullptr, int8_avx2<1>}, {nullptr, int8_avx2<2>}, {nullptr, int8_avx2<3>}, {nullptr, int8_avx2<4>}}};
+#else
+#if defined(XF_ISA_NEON)
 #define XF_INT8_OTHER int8_neon
 #elif defined(__wasm_simd128__)
 #define XF_INT8_OTHER int8_simd128
 #else
 #define XF_INT8_OTHER int8_plain
 #endif
-constexpr int kOtherRows = 4;
 constexpr Int8Kernels kInt8Other = {{{},
                                      XF_INT8_ROWS(XF_INT8_OTHER, 1),
                                      XF_INT8_ROWS(XF_INT8_OTHER, 2),
                                      XF_INT8_ROWS(XF_INT8_OTHER, 3),
                                      XF_INT8_ROWS(XF_INT8_OTHER, 4)}};
 #undef XF_INT8_OTHER
+#endif
+
+// The columns of a group. vpmaddubsw has fewer registers for sums, so it reads a narrower stream.
+XF_INLINE int64_t int8_group(const xf_stream *stream) { return adds_pairs(stream) ? kRegisterColumns : kGroup; }
 
 // Computes rows [m0, m1) x columns [n0, n1). n0 is a multiple of kGroup; dst points to row m0, column n0. A group of
 // columns stays in the cache while all rows pass over it.
 static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const Int8Rows &rows, int64_t m0, int64_t m1,
                        int64_t n0, int64_t n1, float *dst, int64_t ld_dst) {
-    const bool relu = a.flags & XF_LINEAR_RELU, vnni = stream->device->vnni, plain = !vnni && !splits_rows(stream);
-    const int64_t steps = ceil_div(a.K, 4);
+    const bool relu = a.flags & XF_LINEAR_RELU;
+    [[maybe_unused]] const bool pairs = adds_pairs(stream);
+    const float *const bias = num<float>(a.bias);
+    const int64_t steps = ceil_div(a.K, 4), columns = int8_group(stream);
 #if defined(XF_ISA_AVX512)
+    const bool vnni = stream->device->vnni;
     const int64_t tallest = vnni ? kInt8Rows : kOtherRows;
     const Int8Kernels &kernels = vnni ? kInt8Vnni : kInt8Other;
 #elif defined(XF_ISA_NEON)
@@ -173,45 +191,46 @@ static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const In
     const int64_t parts = ceil_div(m1 - m0, tallest);
     const int8_t *const weights = reinterpret_cast<const int8_t *>(a.weights);
     int32_t sums[kInt8Rows * kGroup] __attribute__((aligned(64)));
-    for (int64_t n = n0; n < n1; n += kGroup) {
-        const int64_t registers = min64(kGroup, round_up(a.N, kRegisterColumns) - n) / kRegisterColumns,
-                      width = min64(kGroup, n1 - n);
+    for (int64_t n = n0; n < n1; n += columns) {
+        const int64_t registers = min64(columns, round_up(a.N, kRegisterColumns) - n) / kRegisterColumns,
+                      width = min64(columns, n1 - n);
         const int8_t *group = weights + n * 4 * steps;
         for (int64_t part = 0; part < parts; ++part) {
             const int64_t r0 = m0 + (m1 - m0) * part / parts, r1 = m0 + (m1 - m0) * (part + 1) / parts;
             kernels.of[r1 - r0][registers](rows.numbers + r0 * rows.ld, rows.ld, group, steps, sums);
-            for (int64_t r = r0; r < r1; ++r) {
-                const int32_t *sum = sums + (r - r0) * kGroup;
-                const VI offset = (plain ? 0 : rows.offsets[r]) - VI{};
-                const VF scale = splat(rows.scales[r]);
-                float *out = dst + (r - m0) * ld_dst + (n - n0);
-                each_vector(width, [&](int64_t i, int64_t count) {
-                    const VI exact = *reinterpret_cast<const VIMem *>(sum + i) - offset;
-                    VF y = __builtin_convertvector(exact, VF) * (scale * get(a.scales + n + i, count));
-                    if (a.bias) y += get(num<float>(a.bias) + n + i, count);
+#if defined(XF_ISA_AVX2) || defined(XF_ISA_AVX512)
+            for (int64_t r = r0; pairs && r < r1; ++r)
+                add_excess(rows.numbers + r * rows.ld, int8_length(a.K), group, sums + (r - r0) * kGroup);
+#endif
+            each_vector(width, [&](int64_t i, int64_t count) {
+                const VF scales = get(a.scales + n + i, count), added = bias ? get(bias + n + i, count) : VF{};
+                float *out = dst + (r0 - m0) * ld_dst + (n - n0) + i;
+                for (int64_t r = r0; r < r1; ++r, out += ld_dst) {
+                    const VI sum = *reinterpret_cast<const VIMem *>(sums + (r - r0) * kGroup + i) - rows.offsets[r];
+                    VF y = __builtin_convertvector(sum, VF) * (rows.scales[r] * scales);
+                    if (bias) y += added;
                     if (relu) y = vrelu(y);
-                    put(out + i, y, count);
-                });
-            }
+                    put(out, y, count);
+                }
+            });
         }
     }
 }
 
 // Offset of element (n, k) in the packed matrix.
-XF_INLINE int64_t int8_at(int64_t N, int64_t K, int64_t n, int64_t k) {
-    const int64_t steps = ceil_div(K, 4), group = n / kGroup * kGroup, column = n - group;
-    const int64_t width = min64(kGroup, round_up(N, kRegisterColumns) - group);
-    return group * 4 * steps + k / 4 * width * 4 + column * 4 + k % 4;
+XF_INLINE int64_t int8_at(const xf_stream *stream, int64_t N, int64_t K, int64_t n, int64_t k) {
+    const int64_t columns = int8_group(stream), steps = ceil_div(K, 4), group = n / columns * columns;
+    const int64_t width = min64(columns, round_up(N, kRegisterColumns) - group);
+    return group * 4 * steps + k / 4 * width * 4 + (n - group) * 4 + k % 4;
 }
 
-// Restores row n of a packed matrix. The sign bit is flipped back if the packing flipped it for VNNI.
+// Restores row n of a packed matrix.
 static void int8_unpack_row(const xf_stream *stream, const int8_t *weights, int64_t N, int64_t K, int64_t n,
                             int8_t *dst) {
-    const int8_t *from = weights + int8_at(N, K, n, 0);
-    const int64_t step = int8_at(N, K, n, 4) - int8_at(N, K, n, 0);
-    const uint8_t sign_bit = stream->device->vnni ? 0x80 : 0;
+    const int8_t *from = weights + int8_at(stream, N, K, n, 0);
+    const int64_t step = int8_at(stream, N, K, n, 4) - int8_at(stream, N, K, n, 0);
     for (int64_t k = 0; k < K; ++k)
-        dst[k] = static_cast<int8_t>(static_cast<uint8_t>(from[k / 4 * step + k % 4]) ^ sign_bit);
+        dst[k] = static_cast<int8_t>(static_cast<uint8_t>(from[k / 4 * step + k % 4]) ^ kSignBit);
 }
 
 static int32_t unpack_int8(xf_stream *stream, const xf_unpack_int8 *a, xf_error *) {
@@ -222,13 +241,13 @@ static int32_t unpack_int8(xf_stream *stream, const xf_unpack_int8 *a, xf_error 
 
 // Packs in place. The last group goes first, because the packed group never begins before its rows.
 static int32_t pack_int8(xf_stream *stream, const xf_pack_int8 *a, xf_error *err) {
-    const int64_t depth = round_up(a->K, 4);
+    const int64_t depth = round_up(a->K, 4), columns = int8_group(stream);
     if (a->N <= 0 || a->K <= 0) return XF_OK;
-    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(kGroup * a->K), err)) return rc;
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(columns * a->K), err)) return rc;
     int8_t *rows = static_cast<int8_t *>(stream->shared.ptr);
-    const uint32_t sign_bits = stream->device->vnni ? 0x80808080u : 0;  // flipped for vpdpbusd: q + 128 is unsigned
-    for (int64_t n0 = (a->N - 1) / kGroup * kGroup; n0 >= 0; n0 -= kGroup) {
-        const int64_t count = min64(kGroup, a->N - n0), width = round_up(count, kRegisterColumns);
+    constexpr uint32_t kSignBits = 0x01010101u * kSignBit;
+    for (int64_t n0 = (a->N - 1) / columns * columns; n0 >= 0; n0 -= columns) {
+        const int64_t count = min64(columns, a->N - n0), width = round_up(count, kRegisterColumns);
         __builtin_memcpy(rows, a->weights + n0 * a->K, static_cast<size_t>(count * a->K));
         int8_t *out = a->weights + n0 * depth;
         for (int64_t k = 0; k < depth; k += 4)
@@ -238,7 +257,7 @@ static int32_t pack_int8(xf_stream *stream, const xf_pack_int8 *a, xf_error *err
                     __builtin_memcpy(&four, rows + c * a->K + k, 4);
                 else if (c < count)
                     __builtin_memcpy(&four, rows + c * a->K + k, static_cast<size_t>(a->K - k));
-                four ^= sign_bits;
+                four ^= kSignBits;
                 __builtin_memcpy(out, &four, 4);
             }
     }

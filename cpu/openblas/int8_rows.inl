@@ -3,19 +3,32 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+#if defined(XF_ISA_AVX2) || defined(XF_ISA_AVX512)
+constexpr uint8_t kSignBit = 0x80;  // flipped in packed weights, which makes them unsigned: q + 128
+#else
+constexpr uint8_t kSignBit = 0;
+#endif
+// Returns whether the kernels add two products in 16 bits, which the rows must then allow; see int8.inl.
+XF_INLINE bool adds_pairs(const xf_stream *stream) { return kSignBit != 0 && !stream->device->vnni; }
+
 // Quantized rows of a source.
 struct Int8Rows {
-    const int8_t *numbers;  // [rows, ld], zeros from K on; if split, |p| followed by a mask that is -1 where p < 0
+    // [rows, ld]: int8_length() numbers p, zeros from K on. If adds_pairs(), p is the sum of these and of a second
+    // array of int8_length() numbers, of which only the steps (4 numbers) exist whose bits are set in the array that
+    // follows.
+    const int8_t *numbers;
     int64_t ld;
     const float *scales;     // [rows]
     const int32_t *offsets;  // [rows], to be subtracted from the sums of the kernels
 };
 
-XF_INLINE int64_t int8_ld(int64_t K) { return round_up(K, 64); }
-// Returns whether the kernels take magnitudes and signs separately.
-XF_INLINE bool splits_rows(const xf_stream *stream) { return kW > 4 && !stream->device->vnni; }
+XF_INLINE int64_t int8_length(int64_t K) { return round_up(K, 64); }
+XF_INLINE int64_t int8_ld(const xf_stream *stream, int64_t K) {
+    const int64_t length = int8_length(K);
+    return adds_pairs(stream) ? 2 * length + ceil_div(length, 256) * 8 : length;
+}
 XF_INLINE int64_t int8_rows_bytes(const xf_stream *stream, int64_t M, int64_t K) {
-    return M * ((splits_rows(stream) ? 2 : 1) * int8_ld(K) + 8);
+    return M * (int8_ld(stream, K) + 8);
 }
 
 typedef int8_t VB __attribute__((vector_size(kW)));
@@ -40,8 +53,29 @@ XF_INLINE void store_bytes(int8_t *dst, const VI *x) {
 #endif
 }
 
-static void quantize_row(const float *src, int64_t K, bool split, int8_t *numbers, float *scale, int32_t *offset) {
-    const int64_t ld = int8_ld(K);
+#if defined(XF_ISA_AVX2) || defined(XF_ISA_AVX512)
+// Limits the sum of each pair in 32 numbers to -128 .. 128 by moving half of both numbers to `excess` if needed.
+// Returns a bit for each step of 4 numbers, which is set if the step has an excess.
+XF_INLINE uint8_t limit_pairs(int8_t *numbers, int8_t *excess) {
+    const __m256i p = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(numbers));
+    const __m256i sums = _mm256_maddubs_epi16(_mm256_set1_epi8(1), p);
+    const __m256i over = _mm256_cmpgt_epi16(_mm256_abs_epi16(sums), _mm256_set1_epi16(128));
+    if (_mm256_testz_si256(over, over)) return 0;
+    // p / 2, rounded down: AVX2 cannot shift bytes, so the sign is extended from bit 6.
+    const __m256i sign = _mm256_set1_epi8(0x40),
+                  shifted = _mm256_and_si256(_mm256_srli_epi16(p, 1), _mm256_set1_epi8(0x7F));
+    const __m256i half = _mm256_and_si256(over, _mm256_sub_epi8(_mm256_xor_si256(shifted, sign), sign));
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(numbers), _mm256_sub_epi8(p, half));
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(excess), half);
+    const __m256i none = _mm256_cmpeq_epi32(over, _mm256_setzero_si256());
+    return static_cast<uint8_t>(~_mm256_movemask_ps(_mm256_castsi256_ps(none)));
+}
+#endif
+
+static void quantize_row(const float *src, int64_t K, bool pairs, int8_t *numbers, float *scale, int32_t *offset) {
+    const int64_t length = int8_length(K);
+    [[maybe_unused]] int8_t *const excess = numbers + length, *const bits_of_steps = excess + length;
+    if (pairs) __builtin_memset(bits_of_steps, 0, static_cast<size_t>(ceil_div(length, 256) * 8));
     VU most{};
     each_vector(K, [&](int64_t i, int64_t n) {
         const VU size = reinterpret_cast<VU>(get(src + i, n)) & 0x7FFFFFFFu;
@@ -50,7 +84,7 @@ static void quantize_row(const float *src, int64_t K, bool split, int8_t *number
     uint32_t bits = 0;
     for (int i = 0; i < kW; ++i) bits = most[i] > bits ? most[i] : bits;
     if (bits >= 0x7F800000u) {  // a NaN or an infinity
-        __builtin_memset(numbers, 0, static_cast<size_t>(split ? 2 * ld : ld));
+        __builtin_memset(numbers, 0, static_cast<size_t>(length));
         *scale = __builtin_nanf("");
         *offset = 0;
         return;
@@ -61,38 +95,39 @@ static void quantize_row(const float *src, int64_t K, bool split, int8_t *number
     *scale = zero ? 0.0f : a / 127.0f;
     const VF factor = splat(zero ? 0.0f : 127.0f / a), magic = splat(12582912.0f);
     VU total{};
-    for (int64_t i = 0; i < ld; i += 4 * kW) {
-        VI q[4], below[4];
+    for (int64_t i = 0; i < length; i += 4 * kW) {
+        VI q[4];
 #pragma GCC unroll 4
         for (int j = 0; j < 4; ++j) {
             const int64_t at = i + j * kW;
             const VF x = at + kW <= K ? load(src + at) : at < K ? load_n(src + at, K - at) : VF{};
             // Rounds to nearest, ties to even.
             q[j] = reinterpret_cast<VI>(reinterpret_cast<VU>(x * factor + magic) - reinterpret_cast<VU>(magic));
-            below[j] = q[j] < 0;
-            total += reinterpret_cast<VU>(split ? q[j] & below[j] : q[j]);
-            if (split) q[j] = (q[j] ^ below[j]) - below[j];
+            total += reinterpret_cast<VU>(q[j]);
         }
         store_bytes(numbers + i, q);
-        if (split) store_bytes(numbers + ld + i, below);
+#if defined(XF_ISA_AVX2) || defined(XF_ISA_AVX512)
+        for (int64_t j = i; pairs && j < i + 4 * kW; j += 32)
+            bits_of_steps[j / 32] = static_cast<int8_t>(limit_pairs(numbers + j, excess + j));
+#endif
     }
     uint32_t all = 0;
     for (int i = 0; i < kW; ++i) all += total[i];
-    *offset = static_cast<int32_t>(split ? all : 128 * all);
+    *offset = static_cast<int32_t>(kSignBit * all);
 }
 
 // Quantizes rows 0 .. M - 1 of a source into `memory`, of int8_rows_bytes().
 static Int8Rows quantize_rows(const xf_stream *stream, const float *src, int64_t ld_src, int64_t K, int64_t M,
                               void *memory) {
-    const bool split = splits_rows(stream);
-    const int64_t ld = (split ? 2 : 1) * int8_ld(K);
+    const bool pairs = adds_pairs(stream);
+    const int64_t ld = int8_ld(stream, K);
     int8_t *numbers = static_cast<int8_t *>(memory);
     float *scales = reinterpret_cast<float *>(numbers + M * ld);
     int32_t *offsets = reinterpret_cast<int32_t *>(scales + M);
     const int64_t tile = max64(1, 16384 / max64(1, K));
     parallel(stream, ceil_div(M, tile), [&](int64_t task, int32_t) {
         for (int64_t m = task * tile; m < min64(M, (task + 1) * tile); ++m)
-            quantize_row(src + m * ld_src, K, split, numbers + m * ld, scales + m, offsets + m);
+            quantize_row(src + m * ld_src, K, pairs, numbers + m * ld, scales + m, offsets + m);
     });
     return {numbers, ld, scales, offsets};
 }

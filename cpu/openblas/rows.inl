@@ -33,12 +33,11 @@ static const float *table_row(const xf_stream *stream, const xf_embed_fwd &a, in
             widen_row(static_cast<const Fp16 *>(weights) + id * a.D, a.D, buffer);
             return buffer;
         case XF_WEIGHTS_INT8: {
-            const int8_t *from = static_cast<const int8_t *>(weights) + int8_at(a.V, a.D, id, 0);
-            const int64_t step = int8_at(a.V, a.D, id, 4) - int8_at(a.V, a.D, id, 0);
-            const uint8_t sign_bit = stream->device->vnni ? 0x80 : 0;  // see int8.inl
+            const int8_t *from = static_cast<const int8_t *>(weights) + int8_at(stream, a.V, a.D, id, 0);
+            const int64_t step = int8_at(stream, a.V, a.D, id, 4) - int8_at(stream, a.V, a.D, id, 0);
             for (int64_t d = 0; d < a.D; ++d)
                 buffer[d] = static_cast<float>(
-                                static_cast<int8_t>(static_cast<uint8_t>(from[d / 4 * step + d % 4]) ^ sign_bit)) *
+                                static_cast<int8_t>(static_cast<uint8_t>(from[d / 4 * step + d % 4]) ^ kSignBit)) *
                             a.scales[id];
             return buffer;
         }

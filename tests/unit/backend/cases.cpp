@@ -228,8 +228,9 @@ void add_loss_and_top_k(Cases &list) {
 }
 
 void add_low_precision(Cases &list) {
+    list.push_back({.op = "linear", .M = 3, .N = 17, .K = 1 << 17, .flags = kExtremes, .weights = XF_WEIGHTS_INT8});
     for (uint32_t weights : {XF_WEIGHTS_BF16, XF_WEIGHTS_FP16, XF_WEIGHTS_INT8}) {
-        for (int64_t M : {0, 1, 2, 3, 4, 5, 6, 7, 9, 13, 65})
+        for (int64_t M : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 65})
             list.push_back({.op = "linear", .M = M, .N = 37, .K = 21, .flags = kBias, .weights = weights});
         for (int64_t N : {1, 3, 15, 17, 48, 130})
             for (int64_t K : {1, 3, 4, 16, 66, 513, 1030})

@@ -37,7 +37,7 @@ enum : uint32_t {
     kGated = 1u << 21,      // activation: gated
     kRms = 1u << 22,        // add_norm: RMSNorm
     kNoBias = 1u << 23,     // add_norm: bias and diff_bias are NULL
-    kExtremes = 1u << 24,   // linear: all numbers are 1 or -1, the largest of int8
+    kExtremes = 1u << 24,   // linear: all numbers are 1 or -1, the largest of int8; row 0 is 1
     kDistinct = 1u << 25,   // embed: row t has id t
     kMultiStep = 1u << 26,  // attention_step: rows are three steps of each hypothesis, the last first
     kAll = 1u << 27,        // top_k: with the values of all ids

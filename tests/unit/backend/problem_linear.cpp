@@ -9,7 +9,8 @@ namespace {
 
 void make_extreme(Buffer *buffer) {
     for (int64_t row = 0; row < buffer->rows; ++row)
-        for (int64_t i = 0; i < buffer->width; ++i) buffer->set(row, i, buffer->get(row, i) < 0.0f ? -1.0f : 1.0f);
+        for (int64_t i = 0; i < buffer->width; ++i)
+            buffer->set(row, i, row > 0 && buffer->get(row, i) < 0.0f ? -1.0f : 1.0f);
 }
 
 Problem forward(const Case &c, const std::string &name, uint32_t extra) {
