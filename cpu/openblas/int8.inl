@@ -1,15 +1,15 @@
 // Products with XF_WEIGHTS_INT8, which plugin_abi.h defines bit by bit.
 //
-// Packed weights are stored in groups of int8_group() columns, each of 1 or 4 registers of 16 columns x 4 steps of K. A
-// group is read as one contiguous stream. Four steps of the quantized source are broadcast at a time, so that no sum
-// crosses lanes. The int32 sums are exact, so all kernels give the same result:
+// Packed weights are stored in groups of 64 columns, each of 4 registers of 16 columns x 4 steps of K; the steps of the
+// registers are interleaved, except with AVX2. A group is read as one contiguous stream. Four steps of the quantized
+// source are broadcast at a time, so that no sum crosses lanes. The int32 sums are exact, so all kernels give the same
+// result:
 //     x86:          vpdpbusd and vpmaddubsw need one unsigned factor. Packed weights have their sign bit flipped, which
 //                   adds 128 and makes them unsigned; 128 times the sum of the source row is subtracted from the
 //                   result.
 //     AVX-512 VNNI: vpdpbusd adds four products in 32 bits.
 //     AVX2:         vpmaddubsw adds two products in 16 bits. They fit if |p0 + p1| <= 128, because weights are at most
-//                   255. quantize_row() moves half of the few larger pairs to a second array, whose products
-//                   add_excess() adds.
+//                   255. quantize_row() moves half of the few larger pairs to a second array.
 //     NEON:         int8_neon.inl.
 //     SIMD128:      int8_wasm.inl.
 //     otherwise:    plain loops.
@@ -43,10 +43,10 @@ XF_INLINE __m256i add_steps(__m256i sum, __m256i weights, __m256i row) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(weights, row), _mm256_set1_epi16(1)));
 }
 
-// A register of 16 columns is two vectors. The prefetch reaches into the next group and is as far ahead as one row
-// needs.
+// The products of R rows with one register of 16 columns, which is two vectors. The prefetch reaches into the next
+// register and is as far ahead as one row needs.
 template <int R>
-static void int8_avx2(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums) {
+XF_INLINE void int8_pass(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums) {
     __m256i sum[R][2];
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
@@ -63,28 +63,38 @@ static void int8_avx2(const int8_t *rows, int64_t ld, const int8_t *weights, int
     }
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
-        _mm256_storeu_si256(reinterpret_cast<__m256i *>(sums + r * kGroup), sum[r][0]);
-        _mm256_storeu_si256(reinterpret_cast<__m256i *>(sums + r * kGroup + 8), sum[r][1]);
+        _mm256_store_si256(reinterpret_cast<__m256i *>(sums + r * kGroup), sum[r][0]);
+        _mm256_store_si256(reinterpret_cast<__m256i *>(sums + r * kGroup + 8), sum[r][1]);
     }
 }
 
-// Adds the products of the second array of a row to its sums; see Int8Rows.
-XF_INLINE void add_excess(const int8_t *row, int64_t length, const int8_t *weights, int32_t *sums) {
-    __m256i *const to = reinterpret_cast<__m256i *>(sums);
-    __m256i first = _mm256_load_si256(to), second = _mm256_load_si256(to + 1);
-    for (int64_t at = 0; at < length; at += 256) {
-        uint64_t bits;
-        __builtin_memcpy(&bits, row + 2 * length + at / 32, sizeof bits);
-        for (; bits; bits &= bits - 1) {
-            const int64_t k = at / 4 + __builtin_ctzll(bits);
-            const __m256i *const w = reinterpret_cast<const __m256i *>(weights + k * 64);
-            const __m256i excess = broadcast4(row + length + 4 * k);
-            first = add_steps(first, _mm256_loadu_si256(w), excess);
-            second = add_steps(second, _mm256_loadu_si256(w + 1), excess);
+// The registers of a group are stored one after the other. The products of the rows' second arrays (Int8Rows) are added
+// for all columns at once, because the number of their steps is hard to predict.
+template <int R, int P>
+static void int8_avx2(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums) {
+    for (int p = 0; p < P; ++p) int8_pass<R>(rows, ld, weights + p * steps * 64, steps, sums + p * kRegisterColumns);
+    const int64_t length = round_up(4 * steps, 64);
+    for (int r = 0; r < R; ++r, rows += ld, sums += kGroup) {
+        __m256i *const to = reinterpret_cast<__m256i *>(sums);
+        __m256i sum[2 * P];
+#pragma GCC unroll 8
+        for (int c = 0; c < 2 * P; ++c) sum[c] = _mm256_load_si256(to + c);
+        for (int64_t at = 0; at < length; at += 256) {
+            uint64_t bits;
+            __builtin_memcpy(&bits, rows + 2 * length + at / 32, sizeof bits);
+            for (; bits; bits &= bits - 1) {
+                const int64_t k = at / 4 + __builtin_ctzll(bits);
+                const __m256i excess = broadcast4(rows + length + 4 * k);
+#pragma GCC unroll 8
+                for (int c = 0; c < 2 * P; ++c) {
+                    const int8_t *const w = weights + (c / 2 * steps + k) * 64 + c % 2 * 32;
+                    sum[c] = add_steps(sum[c], _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w)), excess);
+                }
+            }
         }
+#pragma GCC unroll 8
+        for (int c = 0; c < 2 * P; ++c) _mm256_store_si256(to + c, sum[c]);
     }
-    _mm256_store_si256(to, first);
-    _mm256_store_si256(to + 1, second);
 }
 #endif
 
@@ -145,37 +155,30 @@ constexpr Int8Kernels kInt8Vnni = {{{},
                                     XF_INT8_ROWS(int8_vnni, 5),
                                     XF_INT8_ROWS(int8_vnni, 6)}};
 #endif
-constexpr int kOtherRows = 4;
 #if defined(XF_ISA_AVX2) || defined(XF_ISA_AVX512)
-constexpr Int8Kernels kInt8Other = {
-    {{}, {nullptr, int8_avx2<1>}, {nullptr, int8_avx2<2>}, {nullptr, int8_avx2<3>}, {nullptr, int8_avx2<4>}}};
-#else
-#if defined(XF_ISA_NEON)
+#define XF_INT8_OTHER int8_avx2
+#elif defined(XF_ISA_NEON)
 #define XF_INT8_OTHER int8_neon
 #elif defined(__wasm_simd128__)
 #define XF_INT8_OTHER int8_simd128
 #else
 #define XF_INT8_OTHER int8_plain
 #endif
+constexpr int kOtherRows = 4;
 constexpr Int8Kernels kInt8Other = {{{},
                                      XF_INT8_ROWS(XF_INT8_OTHER, 1),
                                      XF_INT8_ROWS(XF_INT8_OTHER, 2),
                                      XF_INT8_ROWS(XF_INT8_OTHER, 3),
                                      XF_INT8_ROWS(XF_INT8_OTHER, 4)}};
 #undef XF_INT8_OTHER
-#endif
-
-// The columns of a group. vpmaddubsw has fewer registers for sums, so it reads a narrower stream.
-XF_INLINE int64_t int8_group(const xf_stream *stream) { return adds_pairs(stream) ? kRegisterColumns : kGroup; }
 
 // Computes rows [m0, m1) x columns [n0, n1). n0 is a multiple of kGroup; dst points to row m0, column n0. A group of
 // columns stays in the cache while all rows pass over it.
-static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const Int8Rows &rows, int64_t m0, int64_t m1,
-                       int64_t n0, int64_t n1, float *dst, int64_t ld_dst) {
+static void int8_block([[maybe_unused]] const xf_stream *stream, const xf_linear_fwd &a, const Int8Rows &rows,
+                       int64_t m0, int64_t m1, int64_t n0, int64_t n1, float *dst, int64_t ld_dst) {
     const bool relu = a.flags & XF_LINEAR_RELU;
-    [[maybe_unused]] const bool pairs = adds_pairs(stream);
     const float *const bias = num<float>(a.bias);
-    const int64_t steps = ceil_div(a.K, 4), columns = int8_group(stream);
+    const int64_t steps = ceil_div(a.K, 4);
 #if defined(XF_ISA_AVX512)
     const bool vnni = stream->device->vnni;
     const int64_t tallest = vnni ? kInt8Rows : kOtherRows;
@@ -191,17 +194,13 @@ static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const In
     const int64_t parts = ceil_div(m1 - m0, tallest);
     const int8_t *const weights = reinterpret_cast<const int8_t *>(a.weights);
     int32_t sums[kInt8Rows * kGroup] __attribute__((aligned(64)));
-    for (int64_t n = n0; n < n1; n += columns) {
-        const int64_t registers = min64(columns, round_up(a.N, kRegisterColumns) - n) / kRegisterColumns,
-                      width = min64(columns, n1 - n);
+    for (int64_t n = n0; n < n1; n += kGroup) {
+        const int64_t registers = min64(kGroup, round_up(a.N, kRegisterColumns) - n) / kRegisterColumns,
+                      width = min64(kGroup, n1 - n);
         const int8_t *group = weights + n * 4 * steps;
         for (int64_t part = 0; part < parts; ++part) {
             const int64_t r0 = m0 + (m1 - m0) * part / parts, r1 = m0 + (m1 - m0) * (part + 1) / parts;
             kernels.of[r1 - r0][registers](rows.numbers + r0 * rows.ld, rows.ld, group, steps, sums);
-#if defined(XF_ISA_AVX2) || defined(XF_ISA_AVX512)
-            for (int64_t r = r0; pairs && r < r1; ++r)
-                add_excess(rows.numbers + r * rows.ld, int8_length(a.K), group, sums + (r - r0) * kGroup);
-#endif
             each_vector(width, [&](int64_t i, int64_t count) {
                 const VF scales = get(a.scales + n + i, count), added = bias ? get(bias + n + i, count) : VF{};
                 float *out = dst + (r0 - m0) * ld_dst + (n - n0) + i;
@@ -217,9 +216,12 @@ static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const In
     }
 }
 
+// The columns whose steps are interleaved in the packed matrix. vpmaddubsw leaves registers for the sums of 16.
+XF_INLINE int64_t int8_interleaved(const xf_stream *stream) { return adds_pairs(stream) ? kRegisterColumns : kGroup; }
+
 // Offset of element (n, k) in the packed matrix.
 XF_INLINE int64_t int8_at(const xf_stream *stream, int64_t N, int64_t K, int64_t n, int64_t k) {
-    const int64_t columns = int8_group(stream), steps = ceil_div(K, 4), group = n / columns * columns;
+    const int64_t columns = int8_interleaved(stream), steps = ceil_div(K, 4), group = n / columns * columns;
     const int64_t width = min64(columns, round_up(N, kRegisterColumns) - group);
     return group * 4 * steps + k / 4 * width * 4 + (n - group) * 4 + k % 4;
 }
@@ -241,7 +243,7 @@ static int32_t unpack_int8(xf_stream *stream, const xf_unpack_int8 *a, xf_error 
 
 // Packs in place. The last group goes first, because the packed group never begins before its rows.
 static int32_t pack_int8(xf_stream *stream, const xf_pack_int8 *a, xf_error *err) {
-    const int64_t depth = round_up(a->K, 4), columns = int8_group(stream);
+    const int64_t depth = round_up(a->K, 4), columns = int8_interleaved(stream);
     if (a->N <= 0 || a->K <= 0) return XF_OK;
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<uint64_t>(columns * a->K), err)) return rc;
     int8_t *rows = static_cast<int8_t *>(stream->shared.ptr);
