@@ -72,18 +72,26 @@ XF_INLINE uint8_t limit_pairs(int8_t *numbers, int8_t *excess) {
 }
 #endif
 
+// The larger of two nonnegative integers.
+XF_INLINE VI larger(VI a, VI b) { return a > b ? a : b; }
+
 static void quantize_row(const float *src, int64_t K, bool pairs, int8_t *numbers, float *scale, int32_t *offset) {
     const int64_t length = int8_length(K);
     [[maybe_unused]] int8_t *const excess = numbers + length, *const bits_of_steps = excess + length;
     if (pairs) __builtin_memset(bits_of_steps, 0, static_cast<size_t>(ceil_div(length, 256) * 8));
-    VU most{};
-    each_vector(K, [&](int64_t i, int64_t n) {
-        const VU size = reinterpret_cast<VU>(get(src + i, n)) & 0x7FFFFFFFu;
-        most = size > most ? size : most;
-    });
-    uint32_t bits = 0;
-    for (int i = 0; i < kW; ++i) bits = most[i] > bits ? most[i] : bits;
-    if (bits >= 0x7F800000u) {  // a NaN or an infinity
+    // The largest magnitude, whose bits are ordered like integers.
+    VI most[4] = {};
+    const auto magnitude = [](VF x) { return reinterpret_cast<VI>(x) & 0x7FFFFFFF; };
+    int64_t k = 0;
+    for (; k + 4 * kW <= K; k += 4 * kW) {
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; ++j) most[j] = larger(most[j], magnitude(load(src + k + j * kW)));
+    }
+    for (; k < K; k += kW) most[0] = larger(most[0], magnitude(get(src + k, K - k)));
+    const VI all_most = larger(larger(most[0], most[1]), larger(most[2], most[3]));
+    int32_t bits = 0;
+    for (int lane = 0; lane < kW; ++lane) bits = all_most[lane] > bits ? all_most[lane] : bits;
+    if (bits >= 0x7F800000) {  // a NaN or an infinity
         __builtin_memset(numbers, 0, static_cast<size_t>(length));
         *scale = __builtin_nanf("");
         *offset = 0;
@@ -95,14 +103,13 @@ static void quantize_row(const float *src, int64_t K, bool pairs, int8_t *number
     *scale = zero ? 0.0f : a / 127.0f;
     const VF factor = splat(zero ? 0.0f : 127.0f / a), magic = splat(12582912.0f);
     VU total{};
-    for (int64_t i = 0; i < length; i += 4 * kW) {
+    const auto quantize = [&](int64_t i, const auto &read) {
         VI q[4];
 #pragma GCC unroll 4
         for (int j = 0; j < 4; ++j) {
-            const int64_t at = i + j * kW;
-            const VF x = at + kW <= K ? load(src + at) : at < K ? load_n(src + at, K - at) : VF{};
             // Rounds to nearest, ties to even.
-            q[j] = reinterpret_cast<VI>(reinterpret_cast<VU>(x * factor + magic) - reinterpret_cast<VU>(magic));
+            const VF x = read(i + j * kW) * factor + magic;
+            q[j] = reinterpret_cast<VI>(reinterpret_cast<VU>(x) - reinterpret_cast<VU>(magic));
             total += reinterpret_cast<VU>(q[j]);
         }
         store_bytes(numbers + i, q);
@@ -110,9 +117,12 @@ static void quantize_row(const float *src, int64_t K, bool pairs, int8_t *number
         for (int64_t j = i; pairs && j < i + 4 * kW; j += 32)
             bits_of_steps[j / 32] = static_cast<int8_t>(limit_pairs(numbers + j, excess + j));
 #endif
-    }
+    };
+    int64_t i = 0;
+    for (; i + 4 * kW <= K; i += 4 * kW) quantize(i, [&](int64_t at) { return load(src + at); });
+    for (; i < length; i += 4 * kW) quantize(i, [&](int64_t at) { return at < K ? get(src + at, K - at) : VF{}; });
     uint32_t all = 0;
-    for (int i = 0; i < kW; ++i) all += total[i];
+    for (int lane = 0; lane < kW; ++lane) all += total[lane];
     *offset = static_cast<int32_t>(kSignBit * all);
 }
 
