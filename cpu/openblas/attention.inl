@@ -19,48 +19,54 @@ constexpr int kTileRows = 6, kTileVecs = 2;
 constexpr int kTileRows = 4, kTileVecs = 2;
 #endif
 constexpr int kKeys = kTileVecs * kW;  // keys in a block of transposed K
+// Vectors of a tile of one row: an element is a chain of dependent operations, so a tile needs 8 chains to keep both
+// units for multiply-adds busy.
+#if defined(XF_ISA_AVX2)
+constexpr int kWideVecs = 8;
+#else
+constexpr int kWideVecs = kTileVecs;
+#endif
 
-// C[R, cols] (+)= A[R, len] B[len, cols], for cols <= kKeys and any strides of A. Each element is one chain of fused
+// C[R, cols] (+)= A[R, len] B[len, cols], for cols <= V * kW and any strides of A. Each element is one chain of fused
 // multiply-adds in order of increasing k.
-template <int R>
+template <int R, int V = kTileVecs>
 static void product_tile(const float *a, int64_t a_row, int64_t a_col, const float *b, int64_t ldb, float *c,
                          int64_t ldc, int64_t len, int64_t cols, bool add) {
-    VF acc[R][kTileVecs];
+    VF acc[R][V];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-        for (int v = 0; v < kTileVecs; ++v)
-            acc[r][v] = add ? load_n(c + r * ldc + v * kW, max64(0, cols - v * kW)) : VF{};
+#pragma GCC unroll 8
+        for (int v = 0; v < V; ++v) acc[r][v] = add ? load_n(c + r * ldc + v * kW, max64(0, cols - v * kW)) : VF{};
     }
-    if (cols == kKeys) {
+    if (cols == V * kW) {
         for (int64_t k = 0; k < len; ++k) {
-            VF x[kTileVecs];
-#pragma GCC unroll 4
-            for (int v = 0; v < kTileVecs; ++v) x[v] = load(b + k * ldb + v * kW);
+            VF x[V];
+#pragma GCC unroll 8
+            for (int v = 0; v < V; ++v) x[v] = load(b + k * ldb + v * kW);
 #pragma GCC unroll 8
             for (int r = 0; r < R; ++r) {
                 const VF y = splat(a[r * a_row + k * a_col]);
-#pragma GCC unroll 4
-                for (int v = 0; v < kTileVecs; ++v) acc[r][v] = fma(y, x[v], acc[r][v]);
+#pragma GCC unroll 8
+                for (int v = 0; v < V; ++v) acc[r][v] = fma(y, x[v], acc[r][v]);
             }
         }
     } else {
         for (int64_t k = 0; k < len; ++k) {
-            VF x[kTileVecs];
-#pragma GCC unroll 4
-            for (int v = 0; v < kTileVecs; ++v) x[v] = load_n(b + k * ldb + v * kW, max64(0, cols - v * kW));
+            VF x[V];
+#pragma GCC unroll 8
+            for (int v = 0; v < V; ++v) x[v] = load_n(b + k * ldb + v * kW, max64(0, cols - v * kW));
 #pragma GCC unroll 8
             for (int r = 0; r < R; ++r) {
                 const VF y = splat(a[r * a_row + k * a_col]);
-#pragma GCC unroll 4
-                for (int v = 0; v < kTileVecs; ++v) acc[r][v] = fma(y, x[v], acc[r][v]);
+#pragma GCC unroll 8
+                for (int v = 0; v < V; ++v) acc[r][v] = fma(y, x[v], acc[r][v]);
             }
         }
     }
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-        for (int v = 0; v < kTileVecs; ++v) store_n(c + r * ldc + v * kW, acc[r][v], max64(0, cols - v * kW));
+#pragma GCC unroll 8
+        for (int v = 0; v < V; ++v) store_n(c + r * ldc + v * kW, acc[r][v], max64(0, cols - v * kW));
     }
 }
 
@@ -76,7 +82,15 @@ constexpr ProductFn kProducts[] = {
 // C[rows, cols] (+)= A B for any rows and cols.
 static void product(const float *a, int64_t a_row, int64_t a_col, const float *b, int64_t ldb, float *c, int64_t ldc,
                     int64_t rows, int64_t cols, int64_t len, bool add) {
-    for (int64_t n = 0; n < cols; n += kKeys) {
+    int64_t n = 0;
+    if constexpr (kWideVecs > kTileVecs) {
+        constexpr int kHalf = kWideVecs / 2;
+        for (; rows == 1 && n + kWideVecs * kW <= cols; n += kWideVecs * kW)
+            product_tile<1, kWideVecs>(a, a_row, a_col, b + n, ldb, c + n, ldc, len, kWideVecs * kW, add);
+        for (; rows == 1 && n + kHalf * kW <= cols; n += kHalf * kW)
+            product_tile<1, kHalf>(a, a_row, a_col, b + n, ldb, c + n, ldc, len, kHalf * kW, add);
+    }
+    for (; n < cols; n += kKeys) {
         const int64_t width = min64(kKeys, cols - n);
         for (int64_t r = 0; r < rows; r += kTileRows)
             kProducts[min64(kTileRows, rows - r)](a + r * a_row, a_row, a_col, b + n, ldb, c + r * ldc + n, ldc, len,
@@ -84,14 +98,13 @@ static void product(const float *a, int64_t a_row, int64_t a_col, const float *b
     }
 }
 
-// Transposes rows src[0 .. n) of `depth` elements into blocks of kKeys columns, [depth][kKeys] each; missing columns
-// are zero.
+// Transposes rows src[0 .. n) of `depth` elements into blocks of `width` columns, [depth][width] each; missing columns
+// are zero. width is a multiple of kKeys.
 template <class T>
-static void transpose_blocks(const T *src, int64_t ld, int64_t n, int64_t depth, float *dst) {
-    for (int64_t block = 0; block < n; block += kKeys, dst += depth * kKeys)
-        for (int v = 0; v < kTileVecs; ++v)
-            pack_transpose(src + (block + v * kW) * ld, ld, depth, max64(0, min64(kW, n - block - v * kW)), kKeys,
-                           dst + v * kW);
+static void transpose_blocks(const T *src, int64_t ld, int64_t n, int64_t depth, float *dst, int64_t width = kKeys) {
+    for (int64_t block = 0; block < n; block += width, dst += depth * width)
+        for (int64_t v = 0; v < width; v += kW)
+            pack_transpose(src + (block + v) * ld, ld, depth, max64(0, min64(kW, n - block - v)), width, dst + v);
 }
 
 struct Range {
@@ -199,9 +212,10 @@ static void attention_pair(const xf_attention &a, const Dropout &drops, int64_t 
         }
         float *tile = buffer;
         const auto [q, ld_q] = read_rows(num<T>(a.q) + (q0 + i0) * a.ld_q + h * a.dk, a.ld_q, rows, a.dk, &tile);
-        for (int64_t j = some.begin / kKeys * kKeys; few && j < some.end; j += kKeys) {
-            transpose_blocks(k + j * a.ld_k, a.ld_k, min64(kKeys, keys - j), a.dk, packed);
-            product(q, ld_q, 1, packed, kKeys, s + j, wide, rows, kKeys, a.dk, false);
+        for (int64_t j = some.begin / kKeys * kKeys, width; few && j < some.end; j += width) {
+            width = min64(rows == 1 ? kWideVecs * kW : kKeys, round_up(some.end - j, kKeys));
+            transpose_blocks(k + j * a.ld_k, a.ld_k, min64(width, keys - j), a.dk, packed, width);
+            product(q, ld_q, 1, packed, width, s + j, wide, rows, width, a.dk, false);
         }
         if (!few) score_blocks(q, ld_q, rows, a.dk, packed, some.begin, some.end, s, wide);
         float inverse[kTileRows];

@@ -16,6 +16,28 @@ static void store_pair(const xf_attention_step &a, int64_t r, int64_t h) {
     copy_row(num<T>(a.v_cache) + (cell * a.H + h) * a.dv, num<T>(a.v) + r * a.ld_v + h * a.dv, a.dv);
 }
 
+// dst[0 .. width) = factor times the sum of p[j] value(j)[0 .. width), where value(j) is a row; width <= V * kW.
+template <int V, class T, class Value>
+XF_INLINE void weighted_sum(const float *p, int64_t n, const Value &value, int64_t width, float factor, T *dst) {
+    VF sum[V] = {};
+    if (width == V * kW) {
+        for (int64_t j = 0; j < n; ++j) {
+            const T *row = value(j);
+#pragma GCC unroll 8
+            for (int v = 0; v < V; ++v) sum[v] = fma(splat(p[j]), load(row + v * kW), sum[v]);
+        }
+    } else {
+        for (int64_t j = 0; j < n; ++j) {
+            const T *row = value(j);
+#pragma GCC unroll 8
+            for (int v = 0; v < V; ++v)
+                sum[v] = fma(splat(p[j]), load_n(row + v * kW, max64(0, width - v * kW)), sum[v]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) store_n(dst + v * kW, sum[v] * factor, max64(0, width - v * kW));
+}
+
 template <class T>
 static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h, float *scores) {
     const int64_t slot = a.slot_of_row[r], t = a.steps[r], cell_k = a.H * a.dk, cell_v = a.H * a.dv;
@@ -42,22 +64,14 @@ static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h
     softmax_row(scores, n, a.scale, &top, &total);
     const float inverse = 1.0f / total;
     T *dst = num<T>(a.dst) + r * a.ld_dst + h * a.dv;
-    for (int64_t i = 0; i < a.dv; i += kKeys) {
-        const int64_t width = min64(kKeys, a.dv - i);
-        VF sum[kTileVecs] = {};
-        for (int64_t j = 0; j < n; ++j) {
-            const int64_t u = begin + j;
-            const T *value = (u < t ? v_cache + cells[u] * cell_v + h * a.dv : v) + i;
-            const VF p = splat(scores[j]);
-            if (width == kKeys) {
-                for (int c = 0; c < kTileVecs; ++c) sum[c] = fma(p, load(value + c * kW), sum[c]);
-            } else {
-                for (int c = 0; c < kTileVecs; ++c)
-                    sum[c] = fma(p, load_n(value + c * kW, max64(0, width - c * kW)), sum[c]);
-            }
-        }
-        for (int c = 0; c < kTileVecs; ++c) store_n(dst + i + c * kW, sum[c] * inverse, max64(0, width - c * kW));
-    }
+    int64_t i = 0;
+    const auto value = [&](int64_t j) {
+        const int64_t u = begin + j;
+        return (u < t ? v_cache + cells[u] * cell_v + h * a.dv : v) + i;
+    };
+    for (; i + kWideVecs * kW <= a.dv; i += kWideVecs * kW)
+        weighted_sum<kWideVecs>(scores, n, value, kWideVecs * kW, inverse, dst + i);
+    for (; i < a.dv; i += kKeys) weighted_sum<kTileVecs>(scores, n, value, min64(kKeys, a.dv - i), inverse, dst + i);
 }
 
 template <class T>

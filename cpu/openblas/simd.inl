@@ -188,7 +188,29 @@ XF_INLINE V zip_high(V a, V b) {
     return zip<kW / 2>(a, b, std::make_integer_sequence<int, kW>());
 }
 
-// Transposes a kW x kW matrix in log2(kW) rounds; each interleaves row i with row i + kW/2.
+// Transposes a kW x kW matrix.
+#if defined(XF_ISA_AVX2)
+XF_INLINE void transpose(VF *rows) {
+    __m256 pairs[8], fours[8];  // elements of two and of four rows next to each other
+#pragma GCC unroll 4
+    for (int i = 0; i < 8; i += 2) {
+        pairs[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+        pairs[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+        const int from = i / 2 * 4 + i % 2;
+        fours[2 * i] = _mm256_shuffle_ps(pairs[from], pairs[from + 2], 0x44);
+        fours[2 * i + 1] = _mm256_shuffle_ps(pairs[from], pairs[from + 2], 0xEE);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+        rows[i] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20);
+        rows[i + 4] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
+    }
+}
+#else
+// In log2(kW) rounds; each interleaves row i with row i + kW/2.
 XF_INLINE void transpose(VF *rows) {
 #pragma GCC unroll 4
     for (int step = 1; step < kW; step *= 2) {
@@ -202,6 +224,7 @@ XF_INLINE void transpose(VF *rows) {
         for (int i = 0; i < kW; ++i) rows[i] = next[i];
     }
 }
+#endif
 
 // e^x to about 2 ulp for x <= 88, by the formula of Cephes expf. Returns 0 below -87.3; NaN stays NaN.
 XF_INLINE VF vexp(VF x) {
