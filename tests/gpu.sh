@@ -3,7 +3,8 @@
 # each shorter than ten minutes, with programs that were built on another machine.
 #
 #     tests/gpu.sh --prepare [--data DIR]   on a machine with nvcc: builds the folder gpu-carry (prepare.sh)
-#     tests/gpu.sh 1                        a call with all its stages; 1 to 4, see tests/harness/gpu/plan.sh
+#     tests/gpu.sh 1                        a call with all its stages: 1, then 3, 2, and 4 (tests/harness/gpu/plan.sh)
+#     tests/gpu.sh short                    the call for a visit of 15 minutes
 #     tests/gpu.sh facts parity             only these stages
 #     tests/gpu.sh --plan                   prints the calls, their stages, and time limits
 #     tests/gpu.sh --dry-run [CALL|STAGE]   everything, or one call or stage, without a GPU: tiny models, the emulation of
@@ -11,7 +12,8 @@
 #
 # Every stage has a time limit and writes its results before the next begins. OUT contains results.tsv (a row for each
 # check), the numbers of the tables, and gpu.md, which are complete at any time: at most eight files of 16 MiB. A row
-# reports missing tools.
+# reports missing tools. A call that was cut continues when it is made again: stages that ended are not repeated
+# (tests/harness/gpu/resume.sh).
 # Exit status: 0 success, 1 a check failed, 77 no GPU, or no gpu-carry whose programs start.
 #
 # Environment: OUT (build/gpu), XF_BUDGET (total seconds, 580), XF_CARRY (gpu-carry), XF_GPU_BUILD (the build of a dry
@@ -39,50 +41,58 @@ die() {
 source tests/harness/gpu/plan.sh
 source tests/harness/gpu/run.sh
 
-wanted=()
+wanted=() # stages and their limits
+call=     # the calls that were named; empty if single stages were
+named=
 while [ $# -gt 0 ]; do
     case $1 in
         --prepare) exec tests/harness/gpu/prepare.sh "$carry" "${@:2}" ;;
         --plan) show_plan && exit 0 ;;
         --dry-run) dry=1 ;;
-        [1-4]) mapfile -t -O ${#wanted[@]} wanted < <(stages_of "$1") ;;
-        *) limit_of "$1" >/dev/null || die 2 "unknown call or stage '$1'; tests/gpu.sh --plan lists them"
-            wanted+=("$1") ;;
+        [1-4] | short) mapfile -t -O ${#wanted[@]} wanted < <(stages_of "$1") && call=$call${call:+-}$1 ;;
+        *) limit=$(limit_of "$1") || die 2 "unknown call or stage '$1'; tests/gpu.sh --plan lists them"
+            wanted+=("$1 $limit") named=1 ;;
     esac
     shift
 done
 if [ ${#wanted[@]} -eq 0 ]; then
-    [ $dry = 1 ] || die 2 "no call was named, expected 1, 2, 3, or 4; tests/gpu.sh --plan describes them"
-    mapfile -t wanted < <(for call in 1 2 3 4; do stages_of $call; done | awk '!seen[$0]++')
+    [ $dry = 1 ] || die 2 "no call was named, expected 1, 3, 2, 4, or short; tests/gpu.sh --plan describes them"
+    mapfile -t wanted < <(for call in "${calls[@]}"; do stages_of "$call"; done) && call=all
 fi
+[ -z "$named" ] || call=
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$out" "$state" || exit 1
 results=$out/results.tsv
-: >"$results"
 if [ $dry = 1 ]; then
     budget=${XF_BUDGET:-100000}
     show_plan
     source tests/harness/gpu/dry.sh
 fi
 source tests/harness/gpu/programs.sh
+source tests/harness/gpu/resume.sh
 source tests/harness/gpu/stages_check.sh
 source tests/harness/gpu/stages_speed.sh
 source tests/harness/gpu/stages_paper.sh
 
+resume
 no_device=
 for stage in "${wanted[@]}"; do
-    stage_begin=$SECONDS stage_limit=$(limit_of "$stage")
+    read -r stage stage_limit <<<"$stage"
+    if finished "$stage"; then continue; fi
+    stage_begin=$SECONDS
     say "$stage, at most $(limit "$stage_limit") s"
     if [ "$(limit "$stage_limit")" -lt 3 ]; then
         result "$stage" "stage" "out of time" 0 "not begun: the call's $budget s are over"
     else
         "stage_$stage"
     fi
+    keep "$stage"
     write_page
+    if [ -z "$no_device" ] && failed "$stage" && ! alive; then no_device=1; fi
     if [ -n "$no_device" ]; then
-        say "The GPU does not work; the other stages are left out"
+        say "The GPU does not start, or has failed; the other stages are left out. The reason is in results.tsv and log.txt"
         break
     fi
 done

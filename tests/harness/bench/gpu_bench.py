@@ -2,7 +2,8 @@
 """Measures training and decoding on a GPU, alternately with PyTorch in one run; part of tests/gpu.sh.
 
     gpu_bench.py --xf-bench BUILD/bin/xf_bench --log FILE [--seconds 300] [--rounds 3] [--no-torch] [--only TEXT]
-    gpu_bench.py --xf-bench ... --log ... --warm 0/4       compiles PyTorch's side of a quarter of the cases
+    gpu_bench.py --xf-bench ... --log ... --warm 0/4       compiles a quarter of PyTorch's systems
+    gpu_bench.py ... --cases 2                             only the first two cases
     gpu_bench.py --xf-bench ... --log ... --bars           the cases that have a bar (gpu_report.py)
     gpu_bench.py ... --bars --step FOLDER                  decoding also with the plugin of each of FOLDER's folders
     gpu_bench.py --xf-bench ... --log ... --mixed FILE --count N     N batches of dump_batches, twice
@@ -13,8 +14,8 @@ warms up by itself, PyTorch in this process, which is idle meanwhile. Peak memor
 library's with its CUDA context (about 0.5 GB), PyTorch's as its allocator counts it, without.
 
 LOG gets lines "case TAB system TAB what TAB value", read by gpu_report.py: step (seconds), tokens, memory (bytes),
-loss, info, error. Exit status: 0 all was measured, 1 this library failed somewhere, else the process broke and may be
-started again: cases that LOG has begun are left out.
+loss, info, error, and for each case begin, beside (PyTorch or nothing), and end. Exit status: 0 all was measured, 1 this
+library failed somewhere, else the process broke and may be started again: cases that LOG has begun are left out.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -159,10 +160,15 @@ class Bench:
         sources = self.torch.randint(2, 37000, (case.sentences, case.tokens)).split(case.batch)
         return lambda: [peer.search(source) for source in sources]
 
-    def make_peers(self, case):
-        """system -> run, warmed up"""
+    def make_peers(self, case, only=None):
+        """system -> run, warmed up. Compiling may take a minute, so with little time left one system is enough."""
         made = {}
         for system, make in self.peer_kinds(case).items():
+            if only is not None and system != only:
+                continue
+            if made and self.left() < 45:
+                self.log(case, system, "skipped", "no time was left")
+                continue
             for graph in (True, False):
                 name = system if graph else f"{system}, no graph"
                 try:
@@ -201,6 +207,7 @@ class Bench:
 
     def run(self, case):
         self.log(case, "-", "begin", case.flop)
+        self.log(case, "-", "beside", self.beside())
         if case.kind == "decode":
             self.prepare_sources(case)
         peers = self.make_peers(case) if self.torch is not None else {}
@@ -219,11 +226,16 @@ class Bench:
             for system, run in peers.items():
                 self.measure_peer(case, system, run)
         self.forget(peers)
+        self.log(case, "-", "end", "")
+
+    def beside(self):
+        return "nothing" if self.torch is None else "PyTorch"
 
     def all(self, cases):
         with open(self.args.log, "a+", encoding="utf-8") as file:
             file.seek(0)
-            begun = {line.split("\t")[0] for line in file}
+            rows = [line.rstrip("\n").split("\t") for line in file]
+            begun = {row[0] for row in rows if row[2:] == ["beside", self.beside()]}
         with tempfile.TemporaryDirectory() as self.folder:
             for case in cases:
                 if case.name in begun:
@@ -246,6 +258,7 @@ class Bench:
         except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
             self.failed += 1
             self.log(case, "libxformer", "error", f"{type(error).__name__}: {error}")
+            self.log(case, "-", "end", "")
             return
         steps = [value for what, value in lines if what == "step"]
         for part, values in (("first pass", steps[:count]), ("second pass", steps[count:])):
@@ -254,10 +267,12 @@ class Bench:
             for what, value in lines:
                 if what in ("tokens", "loss"):
                     self.log(case, f"libxformer, {part}", what, value)
+        self.log(case, "-", "end", "")
 
-    def warm(self, cases):
-        for case in cases:
-            self.forget(self.make_peers(case))
+    def warm(self, cases, part, parts):
+        systems = [(case, system) for case in cases for system in self.peer_kinds(case) if "compiled" in system]
+        for case, system in systems[part::parts]:
+            self.forget(self.make_peers(case, system))
 
 
 def tiny(case):
@@ -274,6 +289,7 @@ def main():
     parser.add_argument("--torch-device", default="cuda:0")
     parser.add_argument("--no-torch", action="store_true")
     parser.add_argument("--only", default="", help="cases whose name has this text")
+    parser.add_argument("--cases", type=int, default=len(CASES), help="how many cases, in the order of their worth")
     parser.add_argument("--tiny", action="store_true", help="tiny models, to try this program without a GPU")
     parser.add_argument("--warm", default="")
     parser.add_argument("--bars", action="store_true")
@@ -281,7 +297,7 @@ def main():
     parser.add_argument("--mixed", default="")
     parser.add_argument("--count", type=int, default=100, help="batches of --mixed")
     args = parser.parse_args()
-    cases = [case for case in CASES if args.only in case.name]
+    cases = [case for case in CASES if args.only in case.name][:args.cases]
     if args.tiny:
         args.rounds = 1
     if args.bars:
@@ -291,7 +307,7 @@ def main():
     if args.warm:
         part, parts = map(int, args.warm.split("/"))
         args.log = os.devnull
-        Bench(args).warm(cases[part::parts])
+        Bench(args).warm(cases, part, parts)
         return 0
     if args.mixed:
         bench = Bench(args)

@@ -7,7 +7,7 @@
 - The same on the CPU: dev losses within 0.1 % (fp32) and 2 % (bf16); dropout draws the same masks everywhere.
 - Sources decoded in batches of 1, of 7, and in one batch: the same tokens, with beams of 1 and 4, fp32 and bf16.
 
-Appends a row "check TAB name TAB ok|FAILED TAB seconds TAB detail" to RESULTS for each. Needs Python's library only.
+Appends a row "parity TAB name TAB ok|FAILED TAB seconds TAB detail" to RESULTS for each. Needs Python's library only.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -89,7 +89,7 @@ def main():
         except Failed as error:
             detail, status = str(error).replace("\n", " ").replace("\t", " "), "FAILED"
             failures.append(name)
-        row = f"check\t{name}\t{status}\t{time.monotonic() - begin:.0f}\t{detail}"
+        row = f"parity\t{name}\t{status}\t{time.monotonic() - begin:.0f}\t{detail}"
         print(row, flush=True)
         with open(results, "a", encoding="utf-8") as file:
             file.write(row + "\n")

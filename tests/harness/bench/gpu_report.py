@@ -59,10 +59,17 @@ class System:
 
 
 def read_cases(path):
-    """case -> system -> System; system "-" holds the case's own lines."""
-    cases = {}
+    """case -> system -> System; system "-" holds the case's own lines. A case that was measured alone and then beside
+    PyTorch has the numbers of the latter, where there are any."""
+    cases, earlier = {}, {}
     for case, system, what, value in (row for row in read_rows(path) if len(row) == 4):
-        cases.setdefault(case, {}).setdefault(system, System()).add(what, value)
+        systems = cases.setdefault(case, {})
+        if what == "beside":
+            earlier[case] = {name for name in systems if name != "-"}
+        if system in earlier.get(case, ()):
+            earlier[case].remove(system)
+            systems[system] = System()
+        systems.setdefault(system, System()).add(what, value)
     def place(item):
         return (item[0] != "-", item[0].startswith("PyTorch"))
     return {case: dict(sorted(systems.items(), key=place)) for case, systems in cases.items()}

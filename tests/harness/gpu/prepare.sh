@@ -4,13 +4,15 @@
 #
 #     prepare.sh FOLDER [--data DIR]
 #
-# FOLDER/run.tar.xz    for every call: xf_bench, dump_batches, translate, the library, and its plugins
-# FOLDER/check.tar.xz  for calls 1 and 2: tests, gpu_planted, the CUPTI client, and plugins with cuBLASLt for decoding and
-#                      with dependent launches
-# FOLDER/data          for call 4, with --data DIR: the files train, dev, and test.tsv.xz of its folders en-de and en-fr,
-#                      and a tokenizer for each model
+# FOLDER/visit.tar.xz  a tree with tests/gpu.sh and everything that calls 1, 2, and 3 need, in at most 8 MiB: the files of
+#                      this checkout that they read; in gpu-carry/run the programs, the library, and its plugins; in
+#                      gpu-carry/check the tests, gpu_planted, the CUPTI client, and plugins with cuBLASLt for decoding
+#                      and with dependent launches
+# FOLDER/data          for call 4, with --data DIR: the files train, dev, and test.tsv.xz of its folder en-de, and a
+#                      tokenizer
 #
-# Each call needs only some parts. The sizes are printed at the end.
+# tests/gpu.sh of a checkout uses the programs of FOLDER/visit.tar.xz; the unpacked tree needs no checkout. The sizes are
+# printed at the end.
 #
 # Environment: XF_GPU_ARCH (90a-real: H100 and H200), XF_GPU_PREBUILD (the build, build/gpu-prebuild), NVCC,
 # XF_CMAKE_OPTIONS, XF_JOBS.
@@ -28,6 +30,7 @@ die() {
     echo "prepare.sh: $1" >&2
     exit 1
 }
+source tests/harness/gpu/pack.sh
 [ -x "$nvcc" ] || die "there is no nvcc"
 # The programs. libstdc++ is linked statically, because that of the other machine may be older.
 static="-static-libstdc++ -static-libgcc"
@@ -43,8 +46,9 @@ openblas=()
 if ninja -C "$build" -t query xformer_openblas >/dev/null 2>&1; then openblas=(xformer_openblas); fi
 ninja -C "$build" ${XF_JOBS:+-j "$XF_JOBS"} xf_bench dump_batches translate backend_ops xformer_cuda "${openblas[@]}" "${programs[@]}"
 
-parts=$build/carried # unpacked
-rm -rf "$parts"
+visit=$build/visit # the tree
+parts=$visit/gpu-carry
+rm -rf "$visit"
 mkdir -p "$folder" "$parts"/run/{bin,lib} "$parts"/check/{bin,lib,step}
 cp "$build"/bin/{xf_bench,dump_batches,translate} "$parts/run/bin/"
 cp -P "$build"/lib/libxformer*.so* "$parts/run/lib/"
@@ -86,23 +90,21 @@ for program in "$parts"/run/bin/* "$parts"/run/lib/*.so "$parts"/check/bin/*; do
         while read -r library; do [ -e "$parts/run/lib/${library##*/}" ] || cp -L "$library" "$parts/$to/lib/"; done
 done
 find "$parts" -type f \( -path '*/bin/*' -o -name '*.so*' \) -exec strip {} +
-for part in run check; do tar -C "$parts" -c $part | xz -6 >"$folder/$part.tar.xz"; done
+(cd "$parts" && find run check -type f ! -name built.txt -print0 | sort -z | xargs -0 sha256sum | sha256sum |
+    sed 's/\(.\{16\}\).*/sum \1/') >>"$parts/run/built.txt" # identifies the results
+pack_visit "$visit" "$folder/visit.tar.xz"
 
 if [ -n "$data" ]; then
-    for pair in "en-de 37000 bpe" "en-fr 32000 wordpiece" "small 6000 bpe"; do
-        read -r name size kind <<<"$pair"
-        from=$name
-        if [ "$name" = small ]; then from=en-de; fi
-        mkdir -p "$folder/data/$name"
-        [ "$name" = small ] || cp -f "$data/$from"/{train,dev,test}.tsv.xz "$folder/data/$name/"
-        if [ -f "$folder/data/$name/tokenizer.json" ]; then continue; fi
-        xz -dc "$data/$from/train.tsv.xz" >"$build/$name.tsv"
+    mkdir -p "$folder/data/en-de"
+    cp -f "$data"/en-de/{train,dev,test}.tsv.xz "$folder/data/en-de/"
+    if [ ! -f "$folder/data/en-de/tokenizer.json" ]; then
+        xz -dc "$data/en-de/train.tsv.xz" >"$build/train.tsv"
         LD_LIBRARY_PATH=$parts/run/lib XF_BACKEND_PATH=$parts/run/lib "$parts/run/bin/dump_batches" \
-            "train=$build/$name.tsv" "dev=$build/$name.tsv" "model=$build/fresh.xf" "batches=$build/batches" \
-            "dev_batches=$build/dev_batches" count=1 preset=tiny context.device=cpu "tokenizer.vocab_size=$size" \
-            "tokenizer.kind=$kind" "save_tokenizer=$folder/data/$name/tokenizer.json"
-        rm -f "$build/$name.tsv" "$build"/{fresh.xf,batches,dev_batches}
-    done
+            "train=$build/train.tsv" "dev=$build/train.tsv" "model=$build/fresh.xf" "batches=$build/batches" \
+            "dev_batches=$build/dev_batches" count=1 preset=tiny context.device=cpu tokenizer.vocab_size=37000 \
+            tokenizer.kind=bpe "save_tokenizer=$folder/data/en-de/tokenizer.json"
+        rm -f "$build"/{train.tsv,fresh.xf,batches,dev_batches}
+    fi
 fi
 echo "$folder, in MiB:"
 (cd "$folder" && du -sm -- *)

@@ -57,6 +57,15 @@ pool() { while [ "$(jobs -rp | wc -l)" -ge "$1" ]; do wait -n; done; } # in a su
 write_page() {
     "$python" tests/harness/bench/gpu_report.py "$out" >"$work/page.log" 2>&1 || result page gpu.md note 0 "$(tail -n 1 "$work/page.log")"
 }
+# failed STAGE: it has a row that failed.
+failed() { awk -F '\t' -v stage="$1" '$1 == stage && $3 == "FAILED" { bad = 1 } END { exit !bad }' "$results"; }
+# The GPU still works. A fault of a kernel does not prevent other processes from using it, but a lost device does.
+alive() {
+    [ $((budget - SECONDS)) -gt 5 ] || return 0
+    stage_begin=$SECONDS stage_limit=30
+    must='info.*cuda' attempt "$stage" "the GPU after the failure" 30 "$run/xf_bench" train context.device=cuda:0 "preset=tiny" \
+        model.vocab_size=64 sentences=2 tokens=4 warmup=0 steps=1
+}
 # A rented machine returns at most eight files of 16 MiB each.
 check_out() {
     local count big

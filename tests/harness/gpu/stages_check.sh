@@ -52,9 +52,11 @@ stage_steps() {
 
 # Parity, row invariance, etc. of each operation; the device tests; the same results in two processes.
 stage_parity() (
-    XF_TEST_PLUGINS=$plugins/libxformer_cuda.so must='OK.*cuda' \
-        attempt parity "case list" 135 "$check/backend_ops" "${dry_cases:-cuda/*}" &
-    attempt parity comparisons 135 "$python" tests/harness/bench/gpu_checks.py "$run" "$results" $dry &
+    export XF_TEST_PLUGINS=$plugins/libxformer_cuda.so
+    must='OK.*cuda' attempt parity "case list" "$stage_limit" "$check/backend_ops" "${dry_cases:-cuda/*}" '*/sweep' &
+    # Every number of rows of the products that decoding uses.
+    must='OK.*cuda' attempt parity "row sweep" "$stage_limit" "$check/backend_ops" "${dry_cases:-cuda/*/sweep}" &
+    attempt parity comparisons "$stage_limit" "$python" tests/harness/bench/gpu_checks.py "$run" "$results" $dry &
     # The memory ordering of the GPU determines whether dependent launches are correct: repeats decoding and training
     # with them.
     if [ -d "$check/../step/dependent_launch" ]; then
@@ -62,13 +64,13 @@ stage_parity() (
             if [ ! -x "$check/${name% *}" ]; then continue; fi
             # shellcheck disable=SC2086 # a program and its argument
             XF_BACKEND_PATH=$check/../step/dependent_launch:$XF_BACKEND_PATH XF_TEST_DEVICES=cuda must='on cuda\|cuda on' \
-                attempt parity "$name, dependent launches" 135 "$check"/$name &
+                attempt parity "$name, dependent launches" "$stage_limit" "$check"/$name &
         done
     fi
     while read -r name; do
         pool 6
         # shellcheck disable=SC2086 # a program and its argument
-        XF_TEST_DEVICES=cuda must='on cuda\|cuda on' attempt parity "$name" 135 "$check"/$name &
+        XF_TEST_DEVICES=cuda must='on cuda\|cuda on' attempt parity "$name" "$stage_limit" "$check"/$name &
     done <"$tests"
     wait
 )
@@ -116,7 +118,7 @@ stage_sanitize() (
             judge=judge_sanitizer attempt sanitize "$kind, a step" 90 "${common[@]}" "$run/xf_bench" train \
                 context.device=cuda:0 context.precision=bf16 preset=tiny model.vocab_size=300 \
                 sentences=7 tokens=9 warmup=0 steps=2
-            judge=judge_sanitizer attempt sanitize "$kind, all operations" 300 "${common[@]}" "$check/backend_ops" 'cuda/base/*parity'
+            judge=judge_sanitizer attempt sanitize "$kind, all operations" "$stage_limit" "${common[@]}" "$check/backend_ops" 'cuda/base/*parity'
         ) &
     done
     wait

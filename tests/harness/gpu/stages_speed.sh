@@ -24,7 +24,7 @@ stage_bars() {
     fi
     local options=(--no-torch --bars)
     if [ -d "$step" ]; then options+=(--step "$step"); fi
-    gpu_bench bars bars 150 "${options[@]}" || [ $? = 1 ] || gpu_bench bars "bars, the rest" 150 "${options[@]}"
+    gpu_bench bars bars "$stage_limit" "${options[@]}" || [ $? = 1 ] || gpu_bench bars "bars, the rest" "$stage_limit" "${options[@]}"
 }
 
 stage_kernels() {
@@ -63,7 +63,7 @@ stage_batches() {
         attempt batches "a file of $steps batches of $tokens tokens" 20 "$run/dump_batches" "train=$data" \
             "dev=examples/translate/data/small.test.tsv" "model=$work/fresh" "batches=$state/batches.$tokens" \
             "dev_batches=$work/dev_batches" "count=$steps" "${preset[@]}" "data.batch_tokens=$tokens" context.device=cpu || return
-        gpu_bench batches "real lengths, $tokens tokens" 45 --no-torch --mixed "$state/batches.$tokens" --count "$steps"
+        gpu_bench batches "real lengths, $tokens tokens" 40 --no-torch --mixed "$state/batches.$tokens" --count "$steps"
         [ $dry = 0 ] || return 0
     done
 }
@@ -98,12 +98,14 @@ have_torch() {
 stage_compile() (
     have_torch compile || return
     for part in 0 1 2 3 4 5; do
-        TORCHINDUCTOR_COMPILE_THREADS=2 gpu_bench compile "cases $part/6" 160 --warm $part/6 &
+        TORCHINDUCTOR_COMPILE_THREADS=2 gpu_bench compile "systems $part/6" "$stage_limit" "${peers[@]}" --warm $part/6 &
     done
     wait
 )
 stage_torch() {
     have_torch torch || return
-    gpu_bench torch "all cases" 390 || [ $? = 1 ] || gpu_bench torch "the rest" 300
+    gpu_bench torch "${peers[1]-all} cases" "$stage_limit" "${peers[@]}" || [ $? = 1 ] || gpu_bench torch "the rest" "$stage_limit" "${peers[@]}"
 }
+peers=()
+[ "$call" != short ] || peers=(--cases 1)
 export TORCHINDUCTOR_CACHE_DIR=$state/inductor TRITON_CACHE_DIR=$state/triton

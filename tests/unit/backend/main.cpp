@@ -1,6 +1,7 @@
 // backend_ops: every operation of every backend, from one case list.
 //
-//     backend_ops [pattern]        the tests, one per backend and check; a cmocka pattern chooses among them
+//     backend_ops [pattern [other]]  the tests, one per backend and check: those that match the cmocka pattern and do
+//                                  not match the other
 //     backend_ops --speed OP       GF/s or GB/s of each line of speed_shapes.txt whose operation is OP ("all")
 //
 // XF_TEST_PLUGINS=/path/a.so:/path/b.so names plugins in place of those of this build; XF_TEST_OP=loss runs only
@@ -91,6 +92,7 @@ int main(int argc, char **argv) {
     try {
         if (argc > 2 && std::string(argv[1]) == "--speed") return speed(argv[2]);
         if (argc > 1) cmocka_set_test_filter(argv[1]);
+        if (argc > 2) cmocka_set_skip_filter(argv[2]);
         return test_all();
     } catch (const std::exception &error) {
         std::fprintf(stderr, "backend_ops: %s\n", error.what());
