@@ -299,6 +299,7 @@ bool run_grid(const Launch &launch, void *data, cudaError_t &code) {
         }
         if (i == 0) learn_shared();
     }
+    races::end_grid();
     end_shared();
     code = fault_code;
     return code == cudaSuccess;

@@ -62,6 +62,7 @@ uintptr_t stacks_begin, stacks_end;
 uint32_t interval = 1, grid_begin = 1, block_begin = 1;
 Clocks clocks[kMostThreads / kWarpSize];
 const char *grid_name = "";
+bool in_grid = false;
 
 // The region of each 256 bytes, which belong to one allocation.
 struct Cached {
@@ -133,7 +134,7 @@ void report(const char *what, const Region &region, uintptr_t at, uint32_t pc, c
 
 Region *find(uintptr_t at) {
     for (Region &range : shared)
-        if (at - range.begin < range.bytes) return &range;
+        if (in_grid && at - range.begin < range.bytes) return &range;
     Cached &cached = cache[at >> 8 & 4095];
     if (cached.key != at >> 8) {
         cached = {at >> 8, nullptr};
@@ -312,7 +313,9 @@ void begin_grid(const char *name, const void *kernel) {
     grid_name = name != nullptr ? name : "a kernel";
     log.kernels.insert(kernel);
     grid_begin = ++interval;
+    in_grid = true;
 }
+void end_grid() { in_grid = false; }
 void begin_block() { block_begin = ++interval; }
 
 void block_synced(Site site) {

@@ -47,12 +47,14 @@ void read(const void *ptr, size_t bytes);
 void write(const void *ptr, size_t bytes);
 void copy(const void *to, const void *from, size_t bytes);
 
-// The two ranges of shared memory: dynamic and static.
+// The two ranges of shared memory: dynamic and static, from begin_grid() to end_grid(). Outside a grid their addresses
+// may be those of other memory: static shared memory belongs to a thread of the host and is freed with it.
 void shared_range(int which, const void *ptr, size_t bytes);
 // The region of the fibers' stacks: code that runs on one of them is a kernel.
 void stack_range(const void *ptr, size_t bytes);
 
 void begin_grid(const char *name, const void *kernel);
+void end_grid();
 void begin_block();
 void block_synced(Site site);
 void warp_synced(int warp, uint32_t mask, Site site);
@@ -76,6 +78,7 @@ inline void copy(const void *, const void *, size_t) {}
 inline void shared_range(int, const void *, size_t) {}
 inline void stack_range(const void *, size_t) {}
 inline void begin_grid(const char *, const void *) {}
+inline void end_grid() {}
 inline void begin_block() {}
 inline void block_synced(Site) {}
 inline void warp_synced(int, uint32_t, Site) {}

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_buffer.hpp"
 #include "emulator.h"
+#include "races.h"
 
 namespace {
 
@@ -144,6 +145,16 @@ XF_TEST(uninitialized_reads_are_reported) {
     cuda_host::forget(nullptr, memory.ptr, 32 * sizeof(int));
     CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess);
     CHECK(reports(read_some, 1, 32, memory.ptr, dst.ptr, 0) > 0);
+}
+
+// Static shared memory belongs to the thread of the host that ran the kernel. After the end of that thread its address
+// may be that of device memory, which is written before the next kernel runs.
+XF_TEST(shared_memory_is_shared_only_in_a_grid) {
+    const Buffer<int> memory(32), dst(32);
+    cuda_host::races::shared_range(1, memory.ptr, 32 * sizeof(int));
+    CHECK_EQ(cudaMemset(memory.ptr, 0, 32 * sizeof(int)), cudaSuccess);
+    CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    CHECK_EQ(reports(read_some, 1, 32, memory.ptr, dst.ptr, 0), 0);
 }
 
 // Two warps, which copy and read each other's part.
