@@ -22,7 +22,7 @@ TABLE = pathlib.Path(__file__).parent / "registers.tsv"
 # Instances of these kernels whose template arguments match the pattern load aligned rows.
 WIDE = {
     "warp_fwd_kernel": r", true", "block_fwd_kernel": r", true", "warp_bwd_kernel": r", true", "adam_kernel": r"true",
-    "row_loss_kernel": r"", "reduce_tile": r"", "few_rows_kernel": r", true>$", "few_rows_fp32": r"true",
+    "row_loss_kernel": r"", "kept_row_kernel": r"", "reduce_tile": r"", "few_rows_kernel": r", true>$", "few_rows_fp32": r"true",
     "attention_step_64": r", true", "forward_mma": r"", "backward_mma": r"", "many_rows_kernel": r", true>$",
 }
 LOAD_128 = re.compile(r"\bLD(G|GSTS)\.[A-Z0-9.]*128\b")

@@ -86,7 +86,7 @@ stage_profiles() {
         grep -q "$kernel.*Context\|$kernel.*Duration" "$(log_of "$kernel")" || result profiles "$kernel" note 0 "was not met"
     done
 }
-profiled=(forward_mma backward_mma row_loss_kernel warp_bwd_kernel attention_step_64)
+profiled=(forward_mma backward_mma kept_row_kernel warp_bwd_kernel attention_step_64)
 
 have_torch() {
     if LD_LIBRARY_PATH=$XF_OTHERS_LIBRARY_PATH "$python" -c 'import torch' 2>/dev/null; then return; fi

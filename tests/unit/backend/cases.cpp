@@ -197,6 +197,8 @@ void add_loss_and_top_k(Cases &list) {
         {.op = "loss", .M = 2100, .D = 9, .V = 41, .smoothing = 0.1f, .flags = kIdle},  // more than one chunk
         {.op = "loss", .M = 530, .D = 8, .V = 16, .smoothing = 0.1f, .flags = kIdle},
         {.op = "loss", .M = 20, .D = 64, .V = 5003, .smoothing = 0.1f},
+        {.op = "loss", .M = 5, .D = 3, .V = 20493, .smoothing = 0.1f, .flags = kIdle},  // CUDA: larger blocks
+        {.op = "loss", .M = 5, .D = 3, .V = 41003, .smoothing = 0.1f, .flags = kIdle},  // more than a block keeps
         {.op = "loss", .M = 1, .D = 1, .V = 2, .flags = kBias},
         {.op = "loss", .M = 600, .D = 24, .V = 130, .smoothing = 0.1f, .flags = kBias},
         {.op = "loss", .M = 2100, .D = 9, .V = 41, .smoothing = 0.1f, .flags = kIdle | kBias},
