@@ -90,8 +90,8 @@ void *workspace(xf_stream *stream, size_t bytes, xf_error *err);
 #ifdef __CUDACC__
 template <class T>
 __device__ inline T *dynamic_shared() {
-    extern __shared__ __align__(128) unsigned char shared_bytes[];
-    return reinterpret_cast<T *>(shared_bytes);
+    extern __shared__ __align__(128) unsigned char shared_memory[];
+    return reinterpret_cast<T *>(shared_memory);
 }
 #else
 template <class T>

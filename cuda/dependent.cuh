@@ -29,11 +29,11 @@ __device__ inline void begin_after_previous() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
+__device__ inline void prefetch(const void *line) { asm volatile("prefetch.global.L2 [%0];" ::"l"(line)); }
 #else
 __device__ inline void begin_after_previous() {}
+__device__ inline void prefetch(const void *) {}
 #endif
-
-__device__ inline void prefetch(const void *line) { asm volatile("prefetch.global.L2 [%0];" ::"l"(line)); }
 
 #else
 

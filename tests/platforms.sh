@@ -25,6 +25,10 @@
 #
 # See tests/harness/platforms/compilers.sh.
 #
+#     tests/platforms.sh hip
+#
+# Compiles the CUDA backend for AMD GPUs: tests/harness/platforms/hip.sh.
+#
 #     tests/platforms.sh wasm [STAGE]...
 #
 # Compiles with emscripten and runs in Node.js: tests/harness/platforms/wasm.sh.
@@ -47,7 +51,7 @@ case ${1-} in
     aarch64) ;;
     macos-arm64 | macos-x86_64 | musl-x86_64 | musl-aarch64) exec tests/harness/platforms/zig.sh "$@" ;;
     i686 | s390x) exec tests/harness/platforms/compilers.sh "$@" ;;
-    amalgamation | wasm | windows) exec "tests/harness/platforms/$1.sh" "${@:2}" ;;
+    amalgamation | hip | wasm | windows) exec "tests/harness/platforms/$1.sh" "${@:2}" ;;
     *)
         echo "platforms.sh: unknown platform '${1-}', see the header of this file" >&2
         exit 2
