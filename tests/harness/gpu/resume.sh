@@ -16,8 +16,8 @@ identify() {
 
 # Starts OUT with the kept results, if there are any.
 resume() {
-    local from= folder file most=0 count
-    rm -f "${kept_files[@]/#/$out/}" "$out"/gpu.md "$out"/base.xf.*
+    local from='' folder file most=0 count
+    rm -f "${kept_files[@]/#/$out/}" "$out"/gpu.md "$out"/base.xf.gz.*
     results=$work/identity.tsv
     identify >/dev/null
     results=$out/results.tsv

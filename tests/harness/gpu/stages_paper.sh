@@ -1,8 +1,8 @@
 # Stage of tests/gpu.sh that trains on real data: Table 2 of the paper. Sourced.
 #
 # The data are in gpu-carry/data (prepare.sh --data). A stage that runs again on the same machine continues from its
-# checkpoint. OUT receives the translations of both sets, and the model with int8 weights in files of less than 16 MiB:
-# cat base.xf.* >base.xf.
+# checkpoint. OUT receives the translations of both sets, and the model with int8 weights, compressed and in parts of less
+# than 16 MiB: cat base.xf.gz.* | gunzip >base.xf.
 #
 # SPDX-License-Identifier: Apache-2.0
 data=$carry/data
@@ -52,7 +52,7 @@ stage_ende() {
         --dev "$state/en-de/dev.tsv" --model "$model" --minutes "$minutes" --steps 0 --eval-every 0 --save-every 0 \
         --model.weights int8 --device cuda:0 "${begin[@]}" || return
     result ende updates info 0 "$(grep -oE 'steps? [0-9]+( to [0-9]+)?' "$(log_of training)" | tail -n 1), $minutes minutes"
-    rm -f "$out"/base.xf.*
-    split -b 16700000 "$model" "$out/base.xf."
+    rm -f "$out"/base.xf.gz.*
+    gzip -1 <"$model" | split -b 16700000 - "$out/base.xf.gz."
     for set in ${dry_sets-dev test}; do score "$set" "$model" "$state/en-de/$set.tsv"; done
 }
