@@ -29,9 +29,13 @@ __device__ inline void begin_after_previous() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
-__device__ inline void prefetch(const void *line) { asm volatile("prefetch.global.L2 [%0];" ::"l"(line)); }
 #else
 __device__ inline void begin_after_previous() {}
+#endif
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800  // of kernels that use tensor cores
+__device__ inline void prefetch(const void *line) { asm volatile("prefetch.global.L2 [%0];" ::"l"(line)); }
+#else
 __device__ inline void prefetch(const void *) {}
 #endif
 
