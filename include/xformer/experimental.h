@@ -34,9 +34,10 @@ extern "C" {
  *
  * Messages are not trusted. Each has a sequence number and a checksum; a message that is lost, truncated, duplicated,
  * reordered, or changed causes an error, never a wrong sum. If a rank dies or stops responding, every other rank
- * returns XF_ERROR_PEER within "context.comm_timeout". After that error the ranks cannot be reconnected: end the
- * process and resume from the last checkpoint. If only one rank has an error (no memory, cancelled), the others return
- * XF_ERROR_PEER with its message. All ranks are then as before the call, and training can continue with the next call.
+ * returns XF_ERROR_PEER within "context.comm_timeout", with a message that names that rank. After that error the ranks
+ * cannot be reconnected: end the process and resume from the last checkpoint. If only one rank has an error (no memory,
+ * cancelled), the others return XF_ERROR_PEER with its message. All ranks are then as before the call, and training can
+ * continue with the next call.
  * @{
  */
 
@@ -71,16 +72,20 @@ typedef struct xf_comm {
     /**
      * Sends and receives the given blocks concurrently. Blocks from one rank to another arrive in the order in which
      * they were sent. Returns XF_OK when every receive is complete and every sent block may be overwritten;
-     * XF_ERROR_PEER if that does not happen within timeout seconds or another rank has ended; XF_ERROR_BACKEND if the
-     * transport itself failed. On an error, it fills err and does not access the blocks after it returns.
+     * XF_ERROR_PEER if nothing was transferred for timeout seconds, or another rank has ended or aborted;
+     * XF_ERROR_BACKEND if the transport itself failed. The time starts again with each piece that arrives, so a slow
+     * connection is not an error. A transport may also count signs of life of a rank that is busy elsewhere; the MPI
+     * transport does. On an error, it fills err and does not access the blocks after it returns.
      */
     int32_t (*exchange)(void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
                         size_t receive_count, double timeout, xf_error *err);
     /**
-     * Called once when this rank aborts communication; the calls of the other ranks should then fail soon. May be NULL:
-     * the other ranks then wait until their timeout.
+     * Called once when this rank aborts communication; the calls of the other ranks should then fail soon, with the
+     * reason as the message of their error. The reason names the rank that failed first; it is valid UTF-8, shorter
+     * than XF_ERROR_MESSAGE_SIZE, and valid during this call. May be NULL: the other ranks then wait until their
+     * timeout.
      */
-    void (*abort)(void *user);
+    void (*abort)(void *user, const char *reason);
     /**
      * Called once after the context has been destroyed; no other function is called afterwards. Not called if
      * xf_context_create() fails. May be NULL.
@@ -111,8 +116,8 @@ XF_API xf_status xf_comm_loopback(xf_comm *comms, int32_t size, xf_error *err);
 /**
  * @brief Exchanges one number between all ranks, so that they can decide together, for example to stop or to save.
  *
- * Every rank makes this call at the same point of its sequence of collective calls and waits for the others, at most
- * "context.comm_timeout" seconds.
+ * Every rank makes this call at the same point of its sequence of collective calls and waits for the others; see
+ * "context.comm_timeout" and "context.comm_work_timeout".
  *
  * @param context [in] the context
  * @param value [in] the number of this rank

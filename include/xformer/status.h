@@ -103,7 +103,7 @@ enum {
     /** xf_call::deadline_ms passed before the call had a result. The handle remains usable. */
     XF_ERROR_DEADLINE = -62,
 
-    /** Another rank failed, ended, or did not respond within "context.comm_timeout"; see experimental.h. */
+    /** Another rank failed, ended, or was silent for "context.comm_timeout"; see experimental.h. */
     XF_ERROR_PEER = -80,
     /**
      * The ranks do not train the same model: options, data, versions, or parameters differ. The message names a rank.

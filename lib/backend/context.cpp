@@ -63,7 +63,7 @@ Context::Context(const Options &options, const xf_host *host)
         context_of(user).log(level + 1, component, "%s", message);  // plugin_abi.h counts from 0, context.h from 1
     };
     host_.isa = isa_.c_str();
-    open_comm(options, comm_timeout_);
+    open_comm(options);
     open_device(options.str("context.device"));
     if (options.text("context.comm") == "nccl") open_transport("nccl");
 }
@@ -74,7 +74,7 @@ void Context::take_ownership() {
     release_.user = services_.release_user;
 }
 
-void Context::open_comm(const Options &options, double timeout) {
+void Context::open_comm(const Options &options) {
     enum class Source { kNone, kAuto, kMpi, kNccl };
     const Source source = options.choice<Source>(
         "context.comm",
@@ -83,12 +83,14 @@ void Context::open_comm(const Options &options, double timeout) {
         XF_CHECK(source == Source::kNone || source == Source::kNccl, XF_ERROR_INVALID_ARGUMENT,
                  "context.comm is %s, but the host provides a comm; expected none or nccl",
                  options.text("context.comm").c_str());
-        communicator_ = std::make_unique<Communicator>(*services_.comm, timeout);
+        communicator_ = std::make_unique<Communicator>(*services_.comm, comm_timeout_);
         services_.comm = nullptr;  // the caller's memory
     } else if (source == Source::kMpi || (source != Source::kNone && is_started_with_others())) {
-        const xf_comm comm = registry_.open_comm("mpi", timeout);
+        const xf_comm_limits limits = {comm_timeout_, options.f64("context.comm_start_timeout"),
+                                       options.f64("context.comm_work_timeout")};
+        const xf_comm comm = registry_.open_comm("mpi", limits);
         try {
-            communicator_ = std::make_unique<Communicator>(comm, timeout);
+            communicator_ = std::make_unique<Communicator>(comm, comm_timeout_);
         } catch (...) {  // the other ranks have joined, so it must be closed
             comm.close(comm.user);
             throw;
@@ -97,7 +99,7 @@ void Context::open_comm(const Options &options, double timeout) {
     } else {
         xf_comm alone = XF_COMM_INIT;
         alone.size = 1;
-        communicator_ = std::make_unique<Communicator>(alone, timeout);
+        communicator_ = std::make_unique<Communicator>(alone, comm_timeout_);
         return;
     }
     log(XF_LOG_INFO, "context", "rank %d of %d", communicator_->rank(), communicator_->size());

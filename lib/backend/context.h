@@ -67,7 +67,7 @@ public:
     const CancelSource &cancel_source() const { return cancel_; }
 
 private:
-    void open_comm(const Options &options, double timeout);
+    void open_comm(const Options &options);
     void open_device(const std::string &name);
     void open_transport(const std::string &name);
     bool open_on(BackendEntry *entry, int32_t index);

@@ -157,12 +157,12 @@ std::string Registry::path_of_comm(const std::string &name) const {
     return path;
 }
 
-xf_comm Registry::open_comm(const std::string &name, double timeout) const {
+xf_comm Registry::open_comm(const std::string &name, const xf_comm_limits &limits) const {
     const std::string path = path_of_comm(name);
     const auto open = load_plugin<xf_comm_plugin_fn>(path, "a plugin for ranks", XF_COMM_PLUGIN_NAME);
     xf_comm comm = XF_COMM_INIT;
     xf_error error{};
-    const int32_t status = open(XF_COMM_PLUGIN_ABI, timeout, &comm, &error);
+    const int32_t status = open(XF_COMM_PLUGIN_ABI, &limits, &comm, &error);
     if (status != XF_OK) fail(status, "'%s': %.200s", path.c_str(), error.message);
     return comm;
 }

@@ -53,7 +53,7 @@ public:
 
     // Connects the ranks of this job with the plugin of that name, such as "mpi", within timeout seconds. The caller
     // closes the result. Throws the plugin's error, or XF_ERROR_NOT_FOUND if there is no such plugin.
-    xf_comm open_comm(const std::string &name, double timeout) const;
+    xf_comm open_comm(const std::string &name, const xf_comm_limits &limits) const;
 
     // What moves device memory between ranks, by the plugin of that name, such as "nccl". Throws as open_comm() does.
     const xf_transport_plugin *open_transport(const std::string &name) const;

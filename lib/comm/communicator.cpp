@@ -63,9 +63,18 @@ void Communicator::check_table() const {
 }
 
 void Communicator::abort_v(const char *reason, va_list args) noexcept {
+    char text[sizeof abort_reason_];
+    const int length = std::snprintf(text, sizeof text, "rank %d: ", rank());
+    std::vsnprintf(text + length, sizeof text - length, reason, args);
+    abort_as(text);
+}
+
+// The reason may come from another rank. It is passed on as it is, so every rank reports the first one.
+void Communicator::abort_as(const char *reason) noexcept {
     if (abort_reason_[0] != 0) return;
-    std::vsnprintf(abort_reason_, sizeof abort_reason_, reason, args);
-    if (table_.abort != nullptr) table_.abort(table_.user);
+    std::snprintf(abort_reason_, sizeof abort_reason_, "%s", reason);
+    sanitize(abort_reason_, sizeof abort_reason_);
+    if (table_.abort != nullptr) table_.abort(table_.user, abort_reason_);
 }
 
 void Communicator::abort(const char *reason, ...) noexcept {
@@ -126,7 +135,10 @@ void Communicator::exchange_locked(std::span<const Message> sends, std::span<con
     const int32_t status = table_.exchange(table_.user, send_parts_.data(), send_parts_.size(), receive_parts_.data(),
                                            receive_parts_.size(), timeout_, &error);
     error.message[sizeof error.message - 1] = 0;
-    if (status != XF_OK && error.message[0] != 0) abort_and_throw("%s", error.message);
+    if (status != XF_OK && error.message[0] != 0) {
+        abort_as(error.message);
+        fail(XF_ERROR_PEER, "%s", abort_reason_);
+    }
     if (status != XF_OK) abort_and_throw("comm->exchange returned %d, expected XF_OK", status);
     for (const Message &message : receives) check_header(receive_headers_[message.rank], message);
 }
@@ -173,12 +185,13 @@ void Communicator::exchange_status(void *records, size_t bytes) {
     const auto status_of = [&](int r) {
         RankStatus status;
         std::memcpy(&status, static_cast<const char *>(records) + bytes * r, sizeof status);
+        sanitize(status.message, sizeof status.message);
         return status;
     };
     if (status_of(rank()).status != XF_OK) return;
     for (int r = 0; r < size(); ++r)
         if (const RankStatus status = status_of(r); status.status != XF_OK)
-            fail(XF_ERROR_PEER, "rank %d: %.*s", r, static_cast<int>(sizeof status.message - 1), status.message);
+            fail(XF_ERROR_PEER, "rank %d: %s", r, status.message);
 }
 
 void Communicator::exchange_status(const RankStatus &own, int64_t value, int64_t *values) {

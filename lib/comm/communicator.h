@@ -35,7 +35,7 @@ Range even_chunk(int64_t count, int64_t index, int64_t chunks);
 
 class Communicator {
 public:
-    // timeout: of each exchange, in seconds.
+    // timeout: how long an exchange waits in silence, in seconds.
     Communicator(const xf_comm &table, double timeout);
     ~Communicator();
     Communicator(const Communicator &) = delete;
@@ -56,8 +56,8 @@ public:
     // it too.
     void exchange(std::span<const Message> sends, std::span<const Message> receives);
 
-    // Aborts permanently: the other ranks are informed if the table can do so, and every later call throws
-    // XF_ERROR_PEER with the first reason.
+    // Aborts permanently: the other ranks receive the reason, "rank 2: ...", if the table can send it, and every later
+    // call throws XF_ERROR_PEER with the first reason.
     void abort(const char *reason, ...) noexcept __attribute__((format(printf, 2, 3)));
     // Aborts and throws XF_ERROR_PEER.
     [[noreturn]] void abort_and_throw(const char *reason, ...) __attribute__((format(printf, 2, 3)));
@@ -87,6 +87,7 @@ private:
     class ExclusiveUse;
 
     void abort_v(const char *reason, va_list args) noexcept;
+    void abort_as(const char *reason) noexcept;
     void exchange_locked(std::span<const Message> sends, std::span<const Message> receives);
     void all_gather_locked(void *block, const std::vector<Range> &ranges);
     void check_table() const;

@@ -54,19 +54,19 @@ private:
 
 class Hub {
 public:
-    explicit Hub(int32_t size) : size_(size), queues_(size_t(size) * size), messages_(size), closed_(size) {
+    explicit Hub(int32_t size)
+        : size_(size), queues_(size_t(size) * size), messages_(size), progress_(size), closed_(size) {
         for (auto &messages : messages_) messages.reserve(size_t{2} * size);  // a header and a body per rank
     }
 
     xf_status exchange(int32_t rank, std::span<const xf_comm_part> sends, std::span<const xf_comm_part> receives,
                        double timeout, xf_error *err) {
         std::vector<Message> &messages = messages_[rank];
-        const auto deadline =
-            Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout));
+        const auto silence = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout));
         std::unique_lock lock(mutex_);
         try {
             messages.assign(sends.size(), Message());
-            exchange_locked(rank, sends, receives, deadline, &messages, &lock);
+            exchange_locked(rank, sends, receives, silence, &messages, &lock);
         } catch (const std::exception &) {  // more messages than any rank of this library sends
             abort_all("rank %d: out of memory", rank);
         }
@@ -75,9 +75,9 @@ public:
         return set_error(XF_ERROR_PEER, abort_reason_, err);
     }
 
-    void abort(int32_t rank) noexcept {
+    void abort(const char *reason) noexcept {
         const std::lock_guard lock(mutex_);
-        abort_all("rank %d aborted", rank);
+        abort_all("%s", reason);
     }
 
     // Returns true for the last rank.
@@ -111,25 +111,31 @@ private:
     }
 
     void exchange_locked(int32_t rank, std::span<const xf_comm_part> sends, std::span<const xf_comm_part> receives,
-                         Clock::time_point deadline, std::vector<Message> *messages,
-                         std::unique_lock<std::mutex> *lock) {
+                         Clock::duration silence, std::vector<Message> *messages, std::unique_lock<std::mutex> *lock) {
         if (aborted()) return;
+        const auto time = progress_[rank] = Clock::now();
         for (size_t i = 0; i < sends.size(); ++i) {
             (*messages)[i].part = &sends[i];
             queue(rank, sends[i].rank).push(&(*messages)[i]);
+            progress_[sends[i].rank] = time;
         }
         changed_.notify_all();
         for (const xf_comm_part &part : receives)
-            if (!receive(rank, part, deadline, lock)) return;
+            if (!receive(rank, part, silence, lock)) return;
         for (const Message &message : *messages)
-            if (!wait_for(message.part->rank, "receive", deadline, lock, [&] { return message.copied; })) return;
+            if (!wait_for(rank, message.part->rank, "receive", silence, lock, [&] { return message.copied; })) return;
     }
 
-    // Waits until done(), which depends on rank `peer`. Returns false, with the abort reason set, if that fails.
+    // Waits until done(), which depends on rank `peer`, as long as there is progress for this rank. Returns false, with
+    // the abort reason set, if that fails.
     template <class Done>
-    bool wait_for(int32_t peer, const char *action, Clock::time_point deadline, std::unique_lock<std::mutex> *lock,
-                  const Done &done) {
-        changed_.wait_until(*lock, deadline, [&] { return done() || aborted() || closed_[peer]; });
+    bool wait_for(int32_t rank, int32_t peer, const char *action, Clock::duration silence,
+                  std::unique_lock<std::mutex> *lock, const Done &done) {
+        const auto ended = [&] { return done() || aborted() || closed_[peer]; };
+        for (auto deadline = progress_[rank] + silence; !changed_.wait_until(*lock, deadline, ended);) {
+            if (deadline == progress_[rank] + silence) break;
+            deadline = progress_[rank] + silence;
+        }
         if (aborted()) return false;
         if (done()) return true;
         if (closed_[peer])
@@ -139,10 +145,9 @@ private:
         return false;
     }
 
-    bool receive(int32_t rank, const xf_comm_part &part, Clock::time_point deadline,
-                 std::unique_lock<std::mutex> *lock) {
+    bool receive(int32_t rank, const xf_comm_part &part, Clock::duration silence, std::unique_lock<std::mutex> *lock) {
         MessageQueue &from = queue(part.rank, rank);
-        if (!wait_for(part.rank, "send", deadline, lock, [&] { return !from.empty(); })) return false;
+        if (!wait_for(rank, part.rank, "send", silence, lock, [&] { return !from.empty(); })) return false;
         Message *const message = from.pop();
         if (message->part->size != part.size) {
             abort_all("rank %d sent %zu bytes, rank %d expected %zu", part.rank, message->part->size, rank, part.size);
@@ -154,6 +159,7 @@ private:
         std::memcpy(part.data, message->part->data, part.size);
         lock->lock();
         message->copied = true;
+        progress_[rank] = progress_[part.rank] = Clock::now();
         changed_.notify_all();
         return true;
     }
@@ -168,6 +174,7 @@ private:
     std::condition_variable changed_;
     std::vector<MessageQueue> queues_;                   // [from][to]
     std::vector<std::vector<Message>> messages_;         // [size], of the current exchange of each rank
+    std::vector<Clock::time_point> progress_;            // [size]: of the last message to or from a rank
     char abort_reason_[sizeof(xf_error::message)] = "";  // empty: not aborted
     std::vector<bool> closed_;                           // [size]
 };
@@ -196,7 +203,7 @@ void make_loopback(xf_comm *comms, int32_t size) {
             Rank *const own = rank_of(user);
             return own->hub->exchange(own->rank, {sends, send_count}, {receives, receive_count}, timeout, err);
         };
-        comm.abort = [](void *user) { rank_of(user)->hub->abort(rank_of(user)->rank); };
+        comm.abort = [](void *user, const char *reason) { rank_of(user)->hub->abort(reason); };
         comm.close = [](void *user) {
             const std::unique_ptr<Rank> own(rank_of(user));
             if (own->hub->close(own->rank)) delete own->hub;

@@ -16,11 +16,18 @@
 extern "C" {
 #endif
 
-#define XF_COMM_PLUGIN_ABI 1u
+#define XF_COMM_PLUGIN_ABI 2u
 #define XF_COMM_PLUGIN_NAME "xf_comm_plugin_open"
 
-/* Joins the ranks of this job and fills *out within timeout seconds. Returns XF_OK, or an error and its message. */
-typedef int32_t (*xf_comm_plugin_fn)(uint32_t abi, double timeout, xf_comm *out, xf_error *err);
+/* The options of the same names, in seconds. */
+typedef struct xf_comm_limits {
+    double comm_timeout;       /* silence of a rank, as in xf_comm::exchange() */
+    double comm_start_timeout; /* until all ranks have joined */
+    double comm_work_timeout;  /* for a rank that is alive but does not make the same call */
+} xf_comm_limits;
+
+/* Joins the ranks of this job and fills *out. Returns XF_OK, or an error and its message. */
+typedef int32_t (*xf_comm_plugin_fn)(uint32_t abi, const xf_comm_limits *limits, xf_comm *out, xf_error *err);
 
 #define XF_TRANSPORT_PLUGIN_ABI 1u
 #define XF_TRANSPORT_PLUGIN_NAME "xf_transport_plugin_open"

@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -16,6 +17,10 @@
 #include "core/error.h"
 
 namespace xf {
+
+// Replaces what must not be printed in a text from another rank: invalid UTF-8, control characters, and marks that
+// change the direction of text. Ends it with 0 within `size` bytes, and not within a character.
+void sanitize(char *text, size_t size) noexcept;
 
 // Sent as it is in memory.
 struct RankStatus {
@@ -63,6 +68,7 @@ private:
     void set_status(xf_status status, const char *message) noexcept {
         status_.status = status;
         std::snprintf(status_.message, sizeof status_.message, "%s", message);
+        sanitize(status_.message, sizeof status_.message);
     }
 
     RankStatus status_;

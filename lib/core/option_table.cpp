@@ -38,8 +38,14 @@ constexpr Option kOptions[] = {
      "gradients and parameters are sent from GPU to GPU with NCCL; other messages use the transport of the host, or "
      "the one that auto selects."},
     {"context.comm_timeout", kF64, "60", 0.001, 86400, nullptr,
-     "Number of seconds that a rank waits for another rank before the call fails with XF_ERROR_PEER. Must exceed the "
-     "time to save a checkpoint and the difference in step time between ranks."},
+     "Number of seconds without a message from another rank after which the call fails with XF_ERROR_PEER. With MPI, "
+     "ranks also send signs of life while they compute, load, or save. Other transports send none, so with them it "
+     "must "
+     "exceed the time to save a checkpoint and the difference in step time between ranks."},
+    {"context.comm_start_timeout", kF64, "300", 0.001, 86400, nullptr,
+     "Number of seconds that a rank waits until all ranks have joined, with MPI."},
+    {"context.comm_work_timeout", kF64, "3600", 0.001, 1e6, nullptr,
+     "Number of seconds that a rank waits for another rank that is alive but computes, loads, or saves, with MPI."},
 
     {"tokenizer.kind", kStr, "bpe", 0, 0, "bpe|wordpiece|unigram",
      "Byte-pair encoding; WordPiece (learns pieces by likelihood, segments by the longest match); or unigram (learns "

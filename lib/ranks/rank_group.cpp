@@ -98,7 +98,7 @@ void RankGroup::exchange_status(const DeferredError &own, std::string *text) {
 }
 
 void RankGroup::abort(const char *reason) noexcept {
-    if (size() > 1) communicator_.abort("rank %d failed: %s", rank(), reason);
+    if (size() > 1) communicator_.abort("%s", reason);
 }
 
 }  // namespace xf

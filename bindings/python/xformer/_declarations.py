@@ -213,7 +213,7 @@ class xf_comm_part(Structure):
 xf_comm_exchange = CFUNCTYPE(c_int32, c_void_p, POINTER(xf_comm_part), c_size_t, POINTER(xf_comm_part), c_size_t, c_double, POINTER(xf_error))
 
 
-xf_comm_abort = CFUNCTYPE(None, c_void_p)
+xf_comm_abort = CFUNCTYPE(None, c_void_p, c_char_p)
 
 
 xf_comm_close = CFUNCTYPE(None, c_void_p)

@@ -11,6 +11,7 @@
 
 #include "../../support/api.h"
 #include "core/hash.h"
+#include "core/utf8.h"
 #include "fuzz.hpp"
 
 namespace {
@@ -112,7 +113,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     comm.rank = others.rank;
     comm.size = ranks;
     comm.exchange = exchange;
-    comm.abort = [](void *user) { static_cast<Others *>(user)->aborted = true; };
+    comm.abort = [](void *user, const char *reason) {
+        if (xf::find_invalid_utf8(reason) != std::string_view::npos) fuzz::defect("a reason is not UTF-8");
+        static_cast<Others *>(user)->aborted = true;
+    };
     comm.close = [](void *user) {
         if (std::exchange(static_cast<Others *>(user)->closed, true)) fuzz::defect("the ranks are closed twice");
     };

@@ -5,6 +5,7 @@
 
 #include "comm/ranks.hpp"
 #include "comm/sockets.hpp"
+#include "core/utf8.h"
 
 namespace {
 
@@ -133,7 +134,7 @@ XF_TEST(a_different_size_is_reported) {
         comm.all_gather(values, rank == 0 ? 4 : 8);
     });
     check_all(ended, XF_ERROR_PEER);
-    CHECK(ended[0].message.find("a message from rank 1 has size 8, expected 4") == 0);
+    CHECK(ended[0].message.find("rank 0: a message from rank 1 has size 8, expected 4") == 0);
 }
 
 // The failed rank has not closed its comm, so without the message the others would wait 30 seconds.
@@ -155,6 +156,69 @@ XF_TEST(a_rank_that_aborts_notifies_the_others) {
         for (int i = 0; i < 20000 && left > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     });
     CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(15));
+}
+
+// Runs ranks of which rank r begins its exchange r * 0.2 s later, so that the last one is later than the timeout.
+std::vector<Ended> staggered(int size, const std::function<xf_comm(int)> &table_of) {
+    return on_threads(size, [&](int rank) {
+        Communicator comm(table_of(rank), kTimeout);
+        comm.take_ownership();
+        std::vector<int> values(static_cast<size_t>(size));
+        std::this_thread::sleep_for(std::chrono::milliseconds(200 * rank));
+        comm.all_gather(values.data(), sizeof values[0]);
+    });
+}
+
+XF_TEST(the_timeout_starts_again_with_each_message) {
+    std::vector<xf_comm> comms(4);
+    xf::make_loopback(comms.data(), 4);
+    check_all(staggered(4, [&](int rank) { return comms[static_cast<size_t>(rank)]; }), XF_OK);
+}
+
+// All ranks, and later calls, report the same reason, which names the rank that failed first.
+XF_TEST(the_reason_of_an_abort_reaches_every_rank) {
+    constexpr std::string_view kAborted = "communication between the ranks was aborted: ";
+    const std::string end = "..., a \xE2\x82\xAC \xFF\x1B[31m\n\xE2\x80\xAE, and ";
+    for (const size_t length : {size_t{0}, size_t{100}, size_t{2000}}) {
+        std::string hostile = "out of luck: " + std::string(length, 'x') + end;
+        while (hostile.size() < 3 * length) hostile += "\xE2\x82\xAC";  // cut off within a character
+        std::vector<std::string> first(3), later(3);
+        check_ranks(3, XF_OK, [&](const xf_comm &table) {
+            Communicator comm(table, 30);
+            comm.take_ownership();
+            int values[3] = {};
+            if (comm.rank() == 1) comm.abort("%s", hostile.c_str());
+            const auto r = static_cast<size_t>(comm.rank());
+            first[r] = outcome_of([&] { comm.all_gather(values, sizeof values[0]); }).message;
+            later[r] = outcome_of([&] { comm.all_gather(values, sizeof values[0]); }).message;
+        });
+        for (size_t r = 0; r < 3; ++r) {
+            const std::string &message = first[r];
+            CHECK(message.find("rank 1: out of luck: ") == (r == 1 ? kAborted.size() : 0));
+            CHECK_EQ(later[r], std::string(kAborted) + message.substr(r == 1 ? kAborted.size() : 0));
+            CHECK(message.size() < XF_ERROR_MESSAGE_SIZE + (r == 1 ? kAborted.size() : 0));
+            CHECK(xf::find_invalid_utf8(message) == std::string::npos);
+            for (const char c : message) CHECK(static_cast<unsigned char>(c) >= 0x20 && c != 0x7F);
+            CHECK(message.find("\xE2\x80\xAE") == std::string::npos);
+            if (length < 2000) CHECK(message.find("a \xE2\x82\xAC ??[31m??, and") != std::string::npos);
+        }
+        CHECK_EQ(first[0], first[2]);
+    }
+}
+
+XF_TEST(a_status_from_another_rank_is_printable) {
+    check_ranks(2, XF_OK, [](const xf_comm &table) {
+        Communicator comm(table, 30);
+        comm.take_ownership();
+        xf::RankStatus own;
+        if (comm.rank() == 1) {
+            own.status = XF_ERROR_IO;
+            std::memset(own.message, '\xC3', sizeof own.message);  // without an end
+            own.message[0] = 'a', own.message[1] = '\n';
+        }
+        const auto ended = outcome_of([&] { comm.exchange_status(own, 0, nullptr); });
+        if (comm.rank() == 0) CHECK(ended.message.find("rank 1: a???") == 0);
+    });
 }
 
 // Rank 0 of two.

@@ -2,9 +2,11 @@
 //
 //     rank_program FILE STEPS SHARDS TIMEOUT [END RANK STEP]
 //
-// END is the action of rank RANK in step STEP: kill, stop, exit, or abort, which aborts the job and exits three seconds
-// later. For kill and stop, STEP may also be a time such as 0.25s, or "end", which is after the last save. Prints the
-// phase in which the rank ended. After an error, prints "rank N: XF_ERROR_PEER after S s" and exits with status 3.
+// END is the action of rank RANK in step STEP: kill, stop, exit, abort, which aborts the job and exits three seconds
+// later, or busy, which computes for two and a half timeouts; "late" is the same, but with a limit of one second for
+// such work, and "load" is busy before its trainer is created. For kill and stop, STEP may also be a time such as
+// 0.25s, or "end", which is after the last save. Prints the phase in which the rank ended. After an error, prints "rank
+// N: XF_ERROR_PEER after S s" and exits with status 3.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
@@ -44,14 +46,21 @@ int work(int argc, char **argv) {
     int rank = -1;
     if (when.find('s') != when.npos) die_at(end, end_rank, std::atof(when.c_str()));
     try {
-        const auto context = std::make_shared<xf::Context>(options_of({{"context.device", "cpu"},
-                                                                       {"context.threads", "1"},
-                                                                       {"context.comm", "mpi"},
-                                                                       {"context.comm_timeout", argv[4]}}),
-                                                           nullptr);
+        const auto context =
+            std::make_shared<xf::Context>(options_of({{"context.device", "cpu"},
+                                                      {"context.threads", "1"},
+                                                      {"context.comm", "mpi"},
+                                                      {"context.comm_start_timeout", argv[4]},
+                                                      {"context.comm_work_timeout", end == "late" ? "1" : "60"},
+                                                      {"context.comm_timeout", argv[4]}}),
+                                          nullptr);
         phase = "training";
         const int ranks = context->communicator().size();
         rank = context->communicator().rank();
+        const auto be_busy = [&] {
+            std::this_thread::sleep_for(std::chrono::duration<double>(2.5 * std::atof(argv[4])));
+        };
+        if (rank == end_rank && end == "load") be_busy();
         const Settings settings = with(kTraining, {{"train.shards", shards}});
         const auto trainer = std::filesystem::exists(path) ? resume(context, path) : make_trainer(context, settings);
         const int64_t all = std::atol(shards.c_str());
@@ -61,11 +70,12 @@ int work(int argc, char **argv) {
             if (rank == end_rank && trainer->steps_done() == end_step) {
                 if (end == "exit") return 0;
                 if (end == "abort") {
-                    context->communicator().abort("the test requested it");
+                    context->communicator().abort("%s", "the test \xFF\n requested it");
                     std::this_thread::sleep_for(std::chrono::seconds(3));
                     return 0;
                 }
-                die(end);
+                if (end == "busy" || end == "late") be_busy();
+                if (end == "kill" || end == "stop") die(end);
             }
             began = Clock::now();
             step(trainer.get(), batches);

@@ -68,7 +68,7 @@ public:
             const auto &own = *static_cast<Wrapped *>(user);
             return own.body_(own, {{sends, sends + send_count}, {receives, receives + receive_count}, timeout, err});
         };
-        comm.abort = [](void *user) { static_cast<Wrapped *>(user)->abort(); };
+        comm.abort = [](void *user, const char *reason) { static_cast<Wrapped *>(user)->abort(reason); };
         comm.close = [](void *user) {
             const auto &own = *static_cast<Wrapped *>(user);
             own.inner.close(own.inner.user);
@@ -77,8 +77,8 @@ public:
     }
 
     const xf_comm inner;
-    std::function<void()> abort = [this] {
-        if (inner.abort != nullptr) inner.abort(inner.user);
+    std::function<void(const char *reason)> abort = [this](const char *reason) {
+        if (inner.abort != nullptr) inner.abort(inner.user, reason);
     };
 
 private:
@@ -93,7 +93,7 @@ public:
         : Wrapped(to, [tap](const Wrapped &own, const Exchange &exchange) -> int32_t {
               return tap(exchange) ? own.pass(exchange) : XF_ERROR_BACKEND;
           }) {
-        abort = [] {};
+        abort = [](const char *) {};
     }
 };
 

@@ -51,7 +51,8 @@ public:
             for (size_t i = 0; i < receive_count; ++i) own->in_[at(receives[i].rank)].push_back(receives[i]);
             return own->exchange(timeout, err);
         };
-        comm.abort = comm.close = [](void *user) { static_cast<Sockets *>(user)->hang_up(); };
+        comm.abort = [](void *user, const char *) { static_cast<Sockets *>(user)->hang_up(); };
+        comm.close = [](void *user) { static_cast<Sockets *>(user)->hang_up(); };
         return comm;
     }
 
@@ -77,7 +78,7 @@ private:
     }
 
     int32_t exchange(double timeout, xf_error *err) {
-        const double end = now() + timeout;
+        progress_ = now();
         for (;;) {
             const double time = now();
             std::vector<pollfd> waits;
@@ -90,8 +91,8 @@ private:
                 peers.push_back(peer);
             }
             if (waits.empty()) return XF_OK;
-            if (time >= end) return lost(err, peers[0], "was silent");
-            const double left = end - time;
+            if (time >= progress_ + timeout) return lost(err, peers[0], "was silent");
+            const double left = progress_ + timeout - time;
             const timespec pause = {static_cast<time_t>(left),
                                     static_cast<long>((left - static_cast<double>(static_cast<time_t>(left))) * 1e9)};
             if (ppoll(waits.data(), waits.size(), &pause, nullptr) < 0 && errno != EINTR)
@@ -123,11 +124,13 @@ private:
         part.data = static_cast<char *>(part.data) + bytes;
         part.size -= static_cast<size_t>(bytes);
         if (part.size == 0) lane->pop_front();
+        progress_ = now();
         if (moved) moved();
     }
 
     std::vector<int> ends_;
     int rank_;
+    double progress_ = 0;         // time of the last transfer of this exchange
     std::vector<Lane> out_, in_;  // [size]
 };
 

@@ -931,7 +931,7 @@ pub struct xf_comm {
     pub rank: i32,
     pub size: i32,
     pub exchange: Option<unsafe extern "C" fn(user: *mut c_void, sends: *const xf_comm_part, send_count: usize, receives: *const xf_comm_part, receive_count: usize, timeout: f64, err: *mut xf_error) -> i32>,
-    pub abort: Option<unsafe extern "C" fn(user: *mut c_void)>,
+    pub abort: Option<unsafe extern "C" fn(user: *mut c_void, reason: *const c_char)>,
     pub close: Option<unsafe extern "C" fn(user: *mut c_void)>,
 }
 

@@ -10,6 +10,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::raw::{c_char, c_void};
 use std::slice;
@@ -115,13 +116,13 @@ pub struct ReceivePart<'a> {
 /// A transport that a program implements. Its methods must not use objects of the library.
 pub trait Transport: Send {
     /// Sends and receives the given blocks concurrently, and returns when every receive is complete. Blocks from one
-    /// rank to another arrive in the order in which they were sent. Returns an error with [`Status::Peer`] if that does
-    /// not happen within `timeout` or the other rank is known to be gone, and with [`Status::Backend`] if the transport
-    /// failed (see [`transport_error`]).
+    /// rank to another arrive in the order in which they were sent. Returns an error with [`Status::Peer`] if
+    /// nothing was transferred for `timeout` or the other rank is known to be gone, and with [`Status::Backend`] if the
+    /// transport failed (see [`transport_error`]).
     fn exchange(&mut self, sends: &[SendPart<'_>], receives: &mut [ReceivePart<'_>], timeout: Duration) -> Result<()>;
 
-    /// Abandons the other ranks. Their calls should then fail soon.
-    fn abort(&mut self) {}
+    /// Abandons the other ranks. Their calls should then fail soon, with the reason as their message.
+    fn abort(&mut self, _reason: &str) {}
 }
 
 /// Creates an error that a [`Transport`] returns.
@@ -176,11 +177,12 @@ unsafe extern "C" fn exchange(
 
 /// # Safety
 ///
-/// `user` is from [`Comm::new`].
-unsafe extern "C" fn abort(user: *mut c_void) {
+/// `user` is from [`Comm::new`]; `reason` is as the headers say.
+unsafe extern "C" fn abort(user: *mut c_void, reason: *const c_char) {
     // SAFETY: as the caller promises.
-    let transport = unsafe { &mut *user.cast::<Box<dyn Transport>>() };
-    run_callback(|| transport.abort());
+    let (transport, reason) =
+        unsafe { (&mut *user.cast::<Box<dyn Transport>>(), CStr::from_ptr(reason).to_string_lossy()) };
+    run_callback(|| transport.abort(&reason));
 }
 
 /// # Safety
