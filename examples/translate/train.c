@@ -203,6 +203,7 @@ int train_command(int argc, char **argv) {
     if (status < 0) status = split_weights(&run);
     if (status < 0 && (run.context = open_context(run.config)) == NULL) status = EXIT_FAILED;
     if (status < 0 && !find_ranks(&run)) status = EXIT_FAILED;
+    if (status < 0) status = compare_flags(&run);
     if (status < 0) {
         catch_signals();
         status = train(&run);

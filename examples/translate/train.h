@@ -41,6 +41,8 @@ struct run {
     struct train_flags flags; /* steps is negative until it is chosen */
     struct choice chosen;
     struct command_line line;
+    struct flag *known_flags; /* [flag_count]; their values are in `flags` */
+    size_t flag_count;
     int argc;
     char **argv;
     char checkpoint[MAX_PATH_LENGTH];
@@ -132,11 +134,17 @@ void print_resume_command(const struct run *run);
 bool find_ranks(struct run *run);
 /* Returns whether this rank writes files. */
 bool is_writer(const struct run *run);
+/*
+ * Compares the flags and options of all ranks, except those of the group context., --quiet, and --report. Returns -1,
+ * or the exit status after rank 0 has printed the first difference.
+ */
+int compare_flags(struct run *run);
 void print_ranks(const struct run *run);
 /*
  * Exchanges the statuses of all ranks, which must all call this function at the same point, and returns the common
  * result: XF_ERROR_CANCELLED if any rank was cancelled; otherwise the error of this rank, or XF_ERROR_PEER if another
- * rank has an error; otherwise XF_DONE if any rank has it; otherwise XF_OK. Fills err for an error of another rank.
+ * rank has an error; otherwise XF_DONE if any rank has it; otherwise XF_OK. err: the error of this rank, if it has one;
+ * filled with "rank 2: ..." for an error of another rank.
  */
 xf_status agree(struct run *run, xf_status status, xf_error *err);
 /* Does the same for an exit status, where -1 means to continue. */

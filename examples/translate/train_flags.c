@@ -71,6 +71,9 @@ int read_train_flags(struct run *run, int argc, char **argv) {
                                       .flag_count = sizeof flags / sizeof flags[0]};
     const int status = read_command_line(&run->line, argc, argv);
     run->line.flags = NULL; /* the table is local to this function */
+    run->flag_count = sizeof flags / sizeof flags[0];
+    run->known_flags = allocate(sizeof flags);
+    memcpy(run->known_flags, flags, sizeof flags);
     return status;
 }
 

@@ -4,10 +4,13 @@
  *
  * Every rank runs the same program: it reads the same files and makes the same evaluations. Only rank 0 prints and
  * writes. A rank may have to stop because of its clock, a signal, or an error. At fixed points, the ranks exchange
- * their statuses and stop together, so that no rank waits for one that has left.
+ * their statuses and stop together, so that no rank waits for one that has left. At the start, they compare their
+ * flags: different ones would end in a wait or in a result that no single process computes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#define _POSIX_C_SOURCE 200809L
+
 #include <stdio.h>
 #include <string.h>
 
@@ -48,6 +51,31 @@ static xf_status exchange(struct run *run, int64_t number, xf_error *err) {
     return xf_context_all_gather(run->context, number, NULL, run->statuses, err);
 }
 
+/* Sends a text from one rank to all, a number at a time: for errors. Every rank makes this call. */
+static xf_status share_text(struct run *run, int from, const char *own, char *text, size_t size, xf_error *err) {
+    const bool sends = run->rank == from;
+    xf_status status = exchange(run, sends ? (int64_t)strlen(own) : 0, err);
+    if (status != XF_OK) return status;
+    const int64_t length = run->statuses[from];
+    *text = '\0';
+    for (int64_t at = 0; at < length && at + 1 < (int64_t)size; at += (int64_t)sizeof at) {
+        char word[sizeof at + 1] = "";
+        int64_t number = 0;
+        if (sends) memcpy(&number, own + at, strnlen(own + at, sizeof number));
+        status = exchange(run, number, err);
+        if (status != XF_OK) return status;
+        memcpy(word, &run->statuses[from], sizeof at);
+        snprintf(text + at, size - (size_t)at, "%s", word);
+    }
+    size_t end = strlen(text);
+    if ((int64_t)end < length) { /* cut: not within a character */
+        while (end > 0 && ((unsigned char)text[end - 1] & 0xC0) == 0x80) --end;
+        if (end > 0 && (unsigned char)text[end - 1] >= 0x80) --end;
+        text[end] = '\0';
+    }
+    return XF_OK;
+}
+
 xf_status agree(struct run *run, xf_status status, xf_error *err) {
     if (run->ranks == 1) return status;
     xf_error lost;
@@ -55,17 +83,106 @@ xf_status agree(struct run *run, xf_status status, xf_error *err) {
         if (status >= XF_OK) *err = lost;
         return status >= XF_OK ? lost.status : status;
     }
-    int failed = -1;
+    int failed = -1, first = -1; /* first: its error is not that of another rank */
     for (int r = run->ranks; r-- > 0;) {
         if (run->statuses[r] == XF_ERROR_CANCELLED) return XF_ERROR_CANCELLED;
         if (run->statuses[r] < XF_OK) failed = r;
+        if (run->statuses[r] < XF_OK && run->statuses[r] != XF_ERROR_PEER) first = r;
         if (run->statuses[r] == XF_DONE && status == XF_OK) status = XF_DONE;
     }
-    if (status < XF_OK || failed < 0) return status;
+    if (failed < 0) return status;
+    if (first < 0) first = failed;
+    char reason[XF_ERROR_MESSAGE_SIZE - 24];
+    if (share_text(run, first, status < XF_OK ? err->message : "", reason, sizeof reason, &lost) != XF_OK)
+        snprintf(reason, sizeof reason, "failed");
+    if (status < XF_OK) return status;
     err->status = XF_ERROR_PEER;
     err->native_code = 0;
-    snprintf(err->message, sizeof err->message, "rank %d failed, so all ranks stop", failed);
+    snprintf(err->message, sizeof err->message, "rank %d: %s", first, reason);
     return XF_ERROR_PEER;
+}
+
+/* Writes the name and the value of a flag or an option. Returns false if ranks may have different values. */
+static bool flag_text(const struct run *run, size_t index, char name[64], char value[MAX_PATH_LENGTH]) {
+    *name = *value = '\0';
+    if (index >= run->flag_count) {
+        xf_option_info info = XF_OPTION_INFO_INIT;
+        const char *text = NULL;
+        if (xf_option_get(index - run->flag_count, &info, NULL) != XF_OK) return false;
+        if (strncmp(info.key, "context.", 8) == 0 || xf_config_get(run->saving, info.key, &text, NULL) != XF_OK)
+            return false;
+        snprintf(name, 64, "%s", info.key);
+        snprintf(value, MAX_PATH_LENGTH, "%s", text);
+        return true;
+    }
+    const struct flag *flag = &run->known_flags[index];
+    if (flag->kind == FLAG_OPTION || strcmp(flag->name, "quiet") == 0 || strcmp(flag->name, "report") == 0)
+        return false;
+    snprintf(name, 64, "%s", flag->name);
+    if (flag->kind == FLAG_TEXT) {
+        const char *text = *(const char *const *)flag->value;
+        snprintf(value, MAX_PATH_LENGTH, "%s", text != NULL ? text : "not set");
+    } else if (flag->kind == FLAG_COUNT) {
+        snprintf(value, MAX_PATH_LENGTH, "%lld", (long long)*(const int64_t *)flag->value);
+    } else if (flag->kind == FLAG_NUMBER) {
+        snprintf(value, MAX_PATH_LENGTH, "%.17g", *(const double *)flag->value);
+    } else {
+        snprintf(value, MAX_PATH_LENGTH, "%s", *(const bool *)flag->value ? "set" : "not set");
+    }
+    return true;
+}
+
+/* FNV-1a */
+static uint64_t hash_text(uint64_t hash, const char *text) {
+    do hash = (hash ^ (unsigned char)*text) * 0x100000001B3u;
+    while (*text++ != '\0');
+    return hash;
+}
+
+static uint64_t hash_flag(const struct run *run, uint64_t hash, size_t index) {
+    char name[64], value[MAX_PATH_LENGTH];
+    return flag_text(run, index, name, value) ? hash_text(hash_text(hash, name), value) : hash;
+}
+
+/* Returns the first rank whose number differs from that of rank 0, or 0. */
+static int find_odd(const struct run *run) {
+    for (int r = 1; r < run->ranks; ++r)
+        if (run->statuses[r] != run->statuses[0]) return r;
+    return 0;
+}
+
+/* Prints a flag that differs. */
+static xf_status report_flag(struct run *run, size_t index, int odd, xf_error *err) {
+    static char own[MAX_PATH_LENGTH], first[MAX_PATH_LENGTH], other[MAX_PATH_LENGTH];
+    char name[64];
+    flag_text(run, index, name, own);
+    xf_status status = share_text(run, 0, own, first, sizeof first, err);
+    if (status == XF_OK) status = share_text(run, odd, own, other, sizeof other, err);
+    if (status == XF_OK && is_writer(run))
+        complain("--%s is %s on rank 0 and %s on rank %d, expected the same on all ranks", name, first, other, odd);
+    return status;
+}
+
+int compare_flags(struct run *run) {
+    const size_t count = run->flag_count + xf_option_count();
+    uint64_t all = 0xCBF29CE484222325u;
+    xf_error err = {.status = XF_OK};
+    if (run->ranks == 1) return -1;
+    for (size_t i = 0; i < count; ++i) all = hash_flag(run, all, i);
+    xf_status status = exchange(run, (int64_t)all, &err);
+    if (status == XF_OK && find_odd(run) == 0) return -1;
+    if (status == XF_OK) status = exchange(run, (int64_t)count, &err);
+    if (status == XF_OK && find_odd(run) != 0) {
+        if (is_writer(run)) complain("rank %d runs another version of translate than rank 0", find_odd(run));
+        return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < count && status == XF_OK; ++i) {
+        status = exchange(run, (int64_t)hash_flag(run, 0, i), &err);
+        if (status != XF_OK || find_odd(run) == 0) continue;
+        status = report_flag(run, i, find_odd(run), &err);
+        if (status == XF_OK) return EXIT_USAGE;
+    }
+    return fail(&err);
 }
 
 int agree_on_exit(struct run *run, int status) {

@@ -264,6 +264,7 @@ void run_close(struct run *run) {
     sentences_free(&run->dev_references);
     free(run->rows);
     free(run->statuses);
+    free(run->known_flags);
     history_free(&run->history);
     xf_batcher_free(run->dev_batcher);
     xf_batcher_free(run->batcher);

@@ -87,7 +87,7 @@ typedef struct xf_step_stats {
  * @param config [in] NULL: all defaults
  * @param out [out] the trainer; free it with xf_trainer_free()
  * @param err [out] may be NULL
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: "train.shards" is not a multiple of the number of ranks),
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: "train.shards" is less than the number of ranks),
  *         XF_ERROR_STATE (the model is quantized; see model.h), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND
  * @threads exclusive
  * @par Source
@@ -124,7 +124,7 @@ XF_API void xf_trainer_free(xf_trainer *trainer);
  *
  * @param trainer [in,out] the trainer
  * @param batches [in] count batches with targets, each with at least one sentence; ids from 0 to V - 1
- * @param count [in] at least 1; a multiple of this rank's number of shards; equal on all ranks
+ * @param count [in] at least 1; a multiple of this rank's number of shards, with the same factor on all ranks
  * @param call [in] NULL: defaults; its deadline and cancel flag end the step without an update
  * @param stats [in,out] struct_size set by the caller; may be NULL
  * @param err [out] may be NULL
@@ -237,7 +237,7 @@ XF_API xf_status xf_trainer_copy_average(const xf_trainer *trainer, const xf_cal
  *
  * xf_model_load() can also read the file. With several ranks, all make this call. Rank 0 writes the file that a single
  * process would write, with the position of its batcher; the other ranks pass the same sink but do not write. Any
- * number of ranks that divides "train.shards" can resume from it. If rank 0 fails, the others return XF_ERROR_PEER.
+ * number of ranks up to "train.shards" can resume from it. If rank 0 fails, the others return XF_ERROR_PEER.
  *
  * @param trainer [in] the trainer
  * @param batcher [in] its position is saved; NULL: none

@@ -189,7 +189,7 @@ constexpr Option kOptions[] = {
      "Number of batches per shard whose gradients xf_train_next() adds for one update."},
     {"train.shards", kI64, "0", 0, 1 << 16, nullptr,
      "Number of shards of a step. Each has train.accumulate batches, and the gradients of all shards are added in a "
-     "fixed tree. Must be a multiple of the number of ranks; results depend on the number of shards, but not on the "
+     "fixed tree. Must not be less than the number of ranks; results depend on the number of shards, but not on the "
      "number of ranks. 0: one per rank."},
     {"train.reduce_precision", kStr, "fp32", 0, 0, "fp32|bf16",
      "Type of the gradients of the shards when they are added and sent to other ranks. bf16 halves the traffic: each "

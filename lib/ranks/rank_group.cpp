@@ -27,8 +27,8 @@ Message message_at(const char *messages, size_t bytes, int rank) {
 
 }  // namespace
 
-RankGroup::RankGroup(Communicator &communicator, int64_t shards_per_rank)
-    : communicator_(communicator), shards_per_rank_(shards_per_rank) {
+RankGroup::RankGroup(Communicator &communicator, int64_t most_shards)
+    : communicator_(communicator), most_shards_(most_shards) {
     // One rank exchanges nothing. Its number of shards may come from a file, so no memory depends on it here.
     if (size() > 1) messages_.reserve(std::max({report_bytes(), sizeof(TraitMessage), sizeof(TextMessage)}) * size());
 }
@@ -71,7 +71,7 @@ ShardStats RankGroup::exchange_reports(const StepReport &report, const std::vect
     for (int r = 0; r < size(); ++r) {
         const auto other = message_at<StepReport>(all, bytes, r);
         const char *const stats = all + bytes * r + sizeof other;
-        for (int i = 0; i < shards_per_rank_; ++i) sum.add(message_at<ShardStats>(stats, sizeof(ShardStats), i));
+        for (int i = 0; i < most_shards_; ++i) sum.add(message_at<ShardStats>(stats, sizeof(ShardStats), i));
         if (report.status.status != XF_OK) continue;
         const auto check_equal = [&](const char *what, int64_t found, int64_t own) {
             XF_CHECK(found == own, XF_ERROR_DESYNC,

@@ -36,7 +36,8 @@ struct StepReport {
 
 class RankGroup {
 public:
-    RankGroup(Communicator &communicator, int64_t shards_per_rank);
+    // most_shards: the largest number of shards of a rank.
+    RankGroup(Communicator &communicator, int64_t most_shards);
 
     int rank() const { return communicator_.rank(); }
     int size() const { return communicator_.size(); }
@@ -51,7 +52,7 @@ public:
     // rank as XF_ERROR_PEER.
     void compare(const DeferredError &own, const Traits &traits);
 
-    // Returns the sum over all shards, in their order. own_stats: of the own shards, at most shards_per_rank. Throws
+    // Returns the sum over all shards, in their order. own_stats: of the own shards, at most most_shards. Throws
     // XF_ERROR_PEER if another rank reports an error, XF_ERROR_DESYNC if the ranks are not at the same step and data.
     // If the own report has an error, the caller throws it.
     ShardStats exchange_reports(const StepReport &report, const std::vector<ShardStats> &own_stats);
@@ -65,11 +66,11 @@ public:
     void abort(const char *reason) noexcept;
 
 private:
-    size_t report_bytes() const { return sizeof(StepReport) + shards_per_rank_ * sizeof(ShardStats); }
+    size_t report_bytes() const { return sizeof(StepReport) + most_shards_ * sizeof(ShardStats); }
     char *clear_messages(size_t bytes);
 
     Communicator &communicator_;
-    int64_t shards_per_rank_;
+    int64_t most_shards_;
     std::vector<char> messages_;  // one per rank; has memory for the largest kind
 };
 

@@ -18,8 +18,8 @@ ShardSums::ShardSums(Context &context, BlockExchange &exchange, int64_t shards, 
       slices_(exchange.slices()),
       bf16_(bf16),
       count_(shards > 0 ? shards : exchange.ranks()) {
-    XF_CHECK(count_ % exchange.ranks() == 0, XF_ERROR_INVALID_ARGUMENT,
-             "train.shards is %" PRId64 ", expected a multiple of the %d ranks", count_, exchange.ranks());
+    XF_CHECK(count_ >= exchange.ranks(), XF_ERROR_INVALID_ARGUMENT,
+             "train.shards is %" PRId64 ", expected at least %d, the number of ranks", count_, exchange.ranks());
     chunk_squares_.resize(slices_.chunks());
     for (auto *messages : {&sends_, &receives_}) messages->reserve(exchange.ranks());
     // One rank may fail to allocate later: no other rank waits for it. Its number of shards may come from a file.

@@ -24,10 +24,12 @@ namespace xf {
 
 class ShardSums {
 public:
-    // shards: a multiple of the number of ranks; 0: one per rank. Throws XF_ERROR_INVALID_ARGUMENT otherwise.
+    // shards: at least the number of ranks; 0: one per rank. Throws XF_ERROR_INVALID_ARGUMENT otherwise.
     ShardSums(Context &context, BlockExchange &exchange, int64_t shards, bool bf16);
 
     int64_t count() const { return count_; }
+    // The largest number of shards of a rank.
+    int64_t most() const { return (count_ + exchange_.ranks() - 1) / exchange_.ranks(); }
     // The shards that this rank computes.
     Range own() const { return even_chunk(count_, exchange_.rank(), exchange_.ranks()); }
 

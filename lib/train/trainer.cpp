@@ -32,7 +32,7 @@ void Trainer::create_shards() {
     if (communicator.size() == 1 && config_.shards <= 1) return;
     exchange_ = std::make_unique<BlockExchange>(model_->context_ptr(), model_->table().total);
     shards_ = std::make_unique<ShardSums>(model_->context(), *exchange_, config_.shards, config_.bf16_sums);
-    group_ = std::make_unique<RankGroup>(communicator, shards_->own().count());
+    group_ = std::make_unique<RankGroup>(communicator, shards_->most());
     options_.set_i64("train.shards", shards_->count());
 }
 

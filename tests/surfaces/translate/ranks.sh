@@ -28,6 +28,11 @@ holds "two ranks make the model of one process" cmp two.xf alone.xf
 holds "and its checkpoint" cmp two.xf.ckpt alone.xf.ckpt
 holds "only rank 0 prints" test "$(grep -c '^corpus' stdout)" = 1
 holds "the output names the ranks" grep -q '^ranks *2, 4 shards per step' stdout
+for count in 3 4; do # 3 ranks compute 1, 1, and 2 shards
+    expect 0 "" ranks $count --model some.xf --overwrite "${job[@]}"
+    holds "$count ranks make the model of one process" cmp some.xf alone.xf
+    holds "and its checkpoint, on $count ranks" cmp some.xf.ckpt alone.xf.ckpt
+done
 holds "the output has only complete lines" test "$(grep -c "$(printf '\r')" stdout)" = 0
 holds "no other file exists" test "$(ls | grep -c 'avg\|best\|part')" = 0
 patient=(--train.shards 4 --steps 100 --eval-every 2 --patience 2 --train.schedule constant --train.learning_rate 0.05
@@ -74,10 +79,23 @@ expect 0 "" train --model killed.xf --train.shards 4 --continue --steps "$said"
 holds "the checkpoint is of that step" grep -q "^resumed .*after step $said\$" stdout
 
 # Each message names its rank, and --continue works without --resume.
-expect 1 "rank 1: train.shards is 3, expected a multiple of the 2 ranks" ranks 2 --model no.xf --train.shards 3 --steps 1
+expect 1 "rank 1: train.shards is 1, expected at least 2, the number of ranks" \
+    ranks 2 --model no.xf --train.shards 1 --steps 1
+differ() { # FLAGS OF RANK 2, whose others are those of ranks 0 and 1
+    local command=("$translate" train "${options[@]}" --model no.xf --train.shards 3 --steps 1)
+    timeout 100 mpirun --allow-run-as-root --oversubscribe -n 2 "${command[@]}" : -n 1 "${command[@]}" "$@" </dev/null
+}
+expect 2 "rank 0: --steps is 1 on rank 0 and 2 on rank 2, expected the same on all ranks" differ --steps 2 --quiet
+expect 2 "--save-every is 1000 on rank 0 and 7 on rank 2" differ --save-every 7 --train.learning_rate 3
+expect 2 "--train is pairs.tsv on rank 0 and other.tsv on rank 2" differ --train other.tsv
+expect 2 "--minutes is 0 on rank 0 and 0.5 on rank 2" differ --minutes 0.5
+expect 2 "--overwrite is not set on rank 0 and set on rank 2" differ --overwrite
+expect 2 "--train.learning_rate is 1 on rank 0 and 3 on rank 2" differ --train.learning_rate 3
+expect 2 "--model.weights is same on rank 0 and int8 on rank 2" differ --model.weights int8
+holds "each difference is printed once" test "$(grep -c 'expected the same' stderr)" = 1
 expect 1 "rank 0: cannot open 'none.tsv'" ranks 2 --model no.xf --train none.tsv
 expect 2 "--continue does not go with --overwrite" train --model no.xf --continue --overwrite
 expect 2 "--continue does not go with --resume" train --model no.xf --continue --resume two.xf.ckpt
 holds "they produced no output" test ! -e no.xf.ckpt
 
-end_checks 30
+end_checks 44

@@ -101,11 +101,11 @@ def main():
         def file(name):
             return os.path.join(folder, name)
 
-        for ranks in (1, 2, 3, 4):
+        for ranks in (1, 2, 3, 4, 5):
             status, said, _ = run(ranks, file(str(ranks)))
             check(status == 0, "%d ranks: %s" % (ranks, said))
             check(digest(file(str(ranks))) == digest(file("1")), "%d ranks make another file" % ranks)
-        for before, after in ((4, 2), (1, 3)):
+        for before, after in ((5, 2), (1, 3)):
             run(before, file("resumed"), steps=7)
             status, said, _ = run(after, file("resumed"))
             check(status == 0 and digest(file("resumed")) == digest(file("1")), "%d, then %d ranks: %s"

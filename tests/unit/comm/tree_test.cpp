@@ -63,7 +63,6 @@ XF_TEST(the_number_of_ranks_changes_nothing) {
     for (int64_t leaves = 1; leaves <= 24; ++leaves)
         for (int64_t present = 1; present <= leaves; ++present) {
             const std::string alone = sum_of_ranks(leaves, present, 1);
-            for (int64_t ranks = 2; ranks <= leaves; ++ranks)
-                if (leaves % ranks == 0) CHECK_EQ(sum_of_ranks(leaves, present, ranks), alone);
+            for (int64_t ranks = 2; ranks <= leaves; ++ranks) CHECK_EQ(sum_of_ranks(leaves, present, ranks), alone);
         }
 }
