@@ -53,9 +53,14 @@ void print_bleu_hint(const xf_bleu_score *score) {
         "", "");
 }
 
+xf_status translate_best(xf_decoder *decoder, const struct sentences *sources, struct translations *out,
+                         xf_error *err) {
+    return translate_each(decoder, sources, NULL, keep_best, out, err);
+}
+
 xf_status measure_bleu(xf_decoder *decoder, const struct sentences *sources, const struct sentences *references,
                        int32_t tokenize, struct translations *out, xf_bleu_score *score, double *chrf, xf_error *err) {
-    xf_status status = translate_each(decoder, sources, NULL, keep_best, out, err);
+    xf_status status = translate_best(decoder, sources, out, err);
     const char *const *hypotheses = (const char *const *)out->texts.texts;
     const char *const *wanted = (const char *const *)references->texts;
     if (status == XF_OK && score != NULL) {

@@ -35,4 +35,7 @@ bool read_bleu(const char *name, int32_t *tokenize);
 xf_status measure_bleu(xf_decoder *decoder, const struct sentences *sources, const struct sentences *references,
                        int32_t tokenize, struct translations *out, xf_bleu_score *score, double *chrf, xf_error *err);
 
+/* Translates the sources and keeps the best hypothesis of each. */
+xf_status translate_best(xf_decoder *decoder, const struct sentences *sources, struct translations *out, xf_error *err);
+
 #endif

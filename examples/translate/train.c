@@ -123,13 +123,14 @@ static int finish(struct run *run) {
     const bool other = model != xf_trainer_model(run->trainer);
     const int64_t step = step_of(run, model);
     const bool known = run->row_count > 0 && run->rows[run->row_count - 1].step == step;
-    xf_status status = XF_OK;
-    if (was_interrupted()) /* during the writes, which are not cancelled */
-        status = XF_ERROR_CANCELLED;
-    else if (other || !known)
+    /* A signal may have arrived during the writes, which are not cancelled. */
+    const xf_status wanted = other || !known ? XF_DONE : XF_OK;
+    xf_status status = agree(run, was_interrupted() ? XF_ERROR_CANCELLED : wanted, &err);
+    const bool evaluates = status == XF_DONE;
+    if (evaluates)
         status = evaluate_dev(run, model, step, !other ? "dev" : run->flags.patience > 0 ? "best" : "averaged", &err);
     status = agree(run, status, &err);
-    if (status == XF_OK && (other || !known)) report_evaluation(run);
+    if (status == XF_OK && evaluates) report_evaluation(run);
     save_report(run, "finished"); /* even if the evaluation failed: the model is saved */
     if (other) xf_model_free(model);
     if (status == XF_ERROR_CANCELLED) {

@@ -147,7 +147,15 @@ void print_ranks(const struct run *run);
  * filled with "rank 2: ..." for an error of another rank.
  */
 xf_status agree(struct run *run, xf_status status, xf_error *err);
-/* Does the same for an exit status, where -1 means to continue. */
+/*
+ * Exchanges a number: *same is true if there are several ranks and all have the same number. Every rank makes this
+ * call.
+ */
+xf_status find_same(struct run *run, int64_t number, bool *same, xf_error *err);
+/* Replaces the sentences of each rank with those of all ranks, in the order of the ranks. Every rank makes this call.
+ */
+xf_status share_sentences(struct run *run, struct sentences *list, xf_error *err);
+/* Does the same as agree() for an exit status, where -1 means to continue. */
 int agree_on_exit(struct run *run, int status);
 
 /* train_report.c */
@@ -157,7 +165,10 @@ void print_run(const struct run *run);
 void print_start(struct run *run);
 void count_step(struct run *run, const xf_step_stats *stats, double seconds);
 void print_progress(struct run *run, const xf_step_stats *stats);
-/* Evaluates the model of a step on the dev set and prints a line. Returns XF_OK if there is no dev set. */
+/*
+ * Evaluates the model of a step on the dev set and prints a line. Every rank makes this call and evaluates a part.
+ * Returns XF_OK if there is no dev set.
+ */
 xf_status evaluate_dev(struct run *run, const xf_model *model, int64_t step, const char *label, xf_error *err);
 /* Returns the dev loss of the last evaluation, or a negative number if there was none. */
 double last_dev_loss(const struct run *run);

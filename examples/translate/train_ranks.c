@@ -2,16 +2,17 @@
  * train_ranks.c - `translate train` as one of several processes (ranks) that train one model, started by mpirun or
  * srun.
  *
- * Every rank runs the same program: it reads the same files and makes the same evaluations. Only rank 0 prints and
- * writes. A rank may have to stop because of its clock, a signal, or an error. At fixed points, the ranks exchange
- * their statuses and stop together, so that no rank waits for one that has left. At the start, they compare their
- * flags: different ones would end in a wait or in a result that no single process computes.
+ * Every rank runs the same program: it reads the same files and makes the same evaluations, in which each computes a
+ * part. Only rank 0 prints and writes. A rank may have to stop because of its clock, a signal, or an error. At fixed
+ * points, the ranks exchange their statuses and stop together, so that no rank waits for one that has left. At the
+ * start, they compare their flags: different ones would end in a wait or in a result that no single process computes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <xformer/experimental.h>
@@ -46,9 +47,70 @@ void print_ranks(const struct run *run) {
     printf("%-12s %d, %s shards per step\n", "ranks", run->ranks, shards);
 }
 
+/* Returns the first rank whose number differs from that of rank 0, or 0. */
+static int find_odd(const struct run *run) {
+    for (int r = 1; r < run->ranks; ++r)
+        if (run->statuses[r] != run->statuses[0]) return r;
+    return 0;
+}
+
 /* Exchanges a number with all ranks, even after a signal. Stores the numbers in run->statuses. */
 static xf_status exchange(struct run *run, int64_t number, xf_error *err) {
     return xf_context_all_gather(run->context, number, NULL, run->statuses, err);
+}
+
+xf_status find_same(struct run *run, int64_t number, bool *same, xf_error *err) {
+    *same = false;
+    if (run->ranks == 1) return XF_OK;
+    const xf_status status = exchange(run, number, err);
+    *same = status == XF_OK && find_odd(run) == 0;
+    return status;
+}
+
+/* Sends the bytes of each rank to all, eight at a time. all: [ranks][*each], zeroed by this function; free it. */
+static xf_status share_bytes(struct run *run, const char *own, size_t size, char **all, size_t *each, xf_error *err) {
+    const size_t ranks = (size_t)run->ranks;
+    *all = NULL;
+    xf_status status = exchange(run, (int64_t)size, err);
+    if (status != XF_OK) return status;
+    *each = 0;
+    for (size_t r = 0; r < ranks; ++r)
+        if ((size_t)run->statuses[r] > *each) *each = (size_t)run->statuses[r];
+    *each = (*each + 8) / 8 * 8; /* ends with 0 */
+    char *bytes = allocate(ranks * *each);
+    for (size_t at = 0; at < *each && status == XF_OK; at += 8) {
+        int64_t number = 0;
+        if (at < size) memcpy(&number, own + at, size - at < 8 ? size - at : 8);
+        status = exchange(run, number, err);
+        for (size_t r = 0; r < ranks && status == XF_OK; ++r) memcpy(bytes + r * *each + at, &run->statuses[r], 8);
+    }
+    if (status == XF_OK)
+        *all = bytes;
+    else
+        free(bytes);
+    return status;
+}
+
+xf_status share_sentences(struct run *run, struct sentences *list, xf_error *err) {
+    size_t size = 0, each = 0, used = 0;
+    for (size_t i = 0; i < list->count; ++i) size += list->lengths[i] + 1;
+    char *own = allocate(size + 1), *all = NULL;
+    for (size_t i = 0; i < list->count; ++i) {
+        memcpy(own + used, list->texts[i], list->lengths[i]);
+        used += list->lengths[i];
+        own[used++] = '\n'; /* a hypothesis is one line */
+    }
+    const xf_status status = share_bytes(run, own, size, &all, &each, err);
+    free(own);
+    if (status != XF_OK) return status;
+    sentences_clear(list);
+    for (int r = 0; r < run->ranks; ++r) {
+        const char *text = all + (size_t)r * each;
+        for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1)
+            sentences_add(list, text, (size_t)(end - text));
+    }
+    free(all);
+    return XF_OK;
 }
 
 /* Sends a text from one rank to all, a number at a time: for errors. Every rank makes this call. */
@@ -142,13 +204,6 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
 static uint64_t hash_flag(const struct run *run, uint64_t hash, size_t index) {
     char name[64], value[MAX_PATH_LENGTH];
     return flag_text(run, index, name, value) ? hash_text(hash_text(hash, name), value) : hash;
-}
-
-/* Returns the first rank whose number differs from that of rank 0, or 0. */
-static int find_odd(const struct run *run) {
-    for (int r = 1; r < run->ranks; ++r)
-        if (run->statuses[r] != run->statuses[0]) return r;
-    return 0;
 }
 
 /* Prints a flag that differs. */

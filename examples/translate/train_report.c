@@ -93,21 +93,44 @@ static void keep_row(struct run *run, const struct dev_row *row) {
     run->rows[run->row_count++] = *row;
 }
 
+/* Translates the dev sentences, or with several ranks a part of them on each rank. */
+static xf_status translate_dev(struct run *run, xf_decoder *decoder, bool divided, struct translations *out,
+                               xf_error *err) {
+    const struct sentences *all = &run->dev_sources;
+    if (!divided) return translate_best(decoder, all, out, err);
+    const size_t ranks = (size_t)run->ranks, rank = (size_t)run->rank;
+    const size_t begin = all->count * rank / ranks, end = all->count * (rank + 1) / ranks;
+    const struct sentences part = {all->texts + begin, all->lengths + begin, end - begin, 0};
+    xf_status status = agree(run, translate_best(decoder, &part, out, err), err);
+    if (status == XF_OK) status = share_sentences(run, &out->texts, err);
+    return status;
+}
+
 xf_status evaluate_dev(struct run *run, const xf_model *model, int64_t step, const char *label, xf_error *err) {
     if (run->dev_batcher == NULL) return XF_OK;
+    bool divided = false;
+    xf_status status = find_same(run, step, &divided, err); /* after an error, ranks may have different models */
+    if (status != XF_OK) return status;
     const int64_t now_at = xf_trainer_step_count(run->trainer);
     xf_decoder *decoder = NULL;
     xf_config *greedy = NULL;
     struct translations answers = {0};
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
-    xf_bleu_score bleu = {.score = -1};
-    xf_status status = xf_config_copy(run->config, &greedy, err);
+    xf_bleu_score bleu = {.struct_size = sizeof bleu, .score = -1};
+    status = xf_config_copy(run->config, &greedy, err);
     if (status == XF_OK) status = xf_config_set_number(greedy, "decode.beam", 1, err);
+    if (status == XF_OK) status = xf_config_set_number(greedy, "decode.divide_evaluation", divided, err);
     if (status == XF_OK) status = xf_decoder_create(model, NULL, greedy, &decoder, err);
+    if (divided) status = agree(run, status, err); /* an evaluation is a collective call */
     if (status == XF_OK) status = xf_evaluate(decoder, run->dev_batcher, &until_interrupted, &stats, err);
-    if (status == XF_OK && run->dev_sources.count > 0)
-        status =
-            measure_bleu(decoder, &run->dev_sources, &run->dev_references, XF_BLEU_13A, &answers, &bleu, NULL, err);
+    if (divided) status = agree(run, status, err);
+    if (status == XF_OK && run->dev_sources.count > 0) {
+        status = translate_dev(run, decoder, divided, &answers, err);
+        if (status == XF_OK)
+            status =
+                xf_bleu((const char *const *)answers.texts.texts, NULL, (const char *const *)run->dev_references.texts,
+                        NULL, run->dev_sources.count, XF_BLEU_13A, &bleu, err);
+    }
     if (status == XF_OK) {
         struct dev_row row = {label,
                               step,

@@ -116,13 +116,24 @@ xf_status find_best(struct run *run, xf_error *err) {
     if (run->flags.patience == 0) return XF_OK;
     xf_status status = XF_OK;
     const int64_t found = find_best_file(run, run->own_checkpoint), step = xf_trainer_step_count(run->trainer);
+    bool same = false;
+    status = find_same(run, found, &same, err);
+    if (status == XF_OK && run->ranks > 1 && !same) {
+        *err = (xf_error){.status = XF_ERROR_DESYNC};
+        snprintf(err->message, sizeof err->message,
+                 "the ranks find different files %s.best-STEP, expected one folder for all ranks",
+                 base_name(run->flags.model));
+        return XF_ERROR_DESYNC;
+    }
+    if (status != XF_OK) return status;
     if (found >= 0) { /* otherwise the run was stopped before its first evaluation, or has finished */
         char name[MAX_PATH_LENGTH];
         xf_model *best = NULL;
         best_name(run, found, name);
         const xf_source source = XF_SOURCE_PATH(name);
         status = xf_model_load(run->context, &source, run->config, &until_interrupted, &best, err);
-        if (status == XF_OK) status = evaluate_dev(run, best, found, "best", err);
+        status = agree(run, status, err);
+        if (status == XF_OK) status = agree(run, evaluate_dev(run, best, found, "best", err), err);
         if (status == XF_OK) run->best_loss = last_dev_loss(run), run->best_step = found;
         xf_model_free(best);
     }

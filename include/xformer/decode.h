@@ -407,6 +407,10 @@ typedef struct xf_eval_stats {
 
 /**
  * @brief Measures loss and perplexity on all pairs of a batcher.
+ *
+ * With "decode.divide_evaluation" and several ranks, this is a collective call: each rank evaluates a part of the
+ * batches, and all return the result of a single rank, bit for bit.
+ *
  * @param decoder [in,out] the decoder
  * @param batcher [in,out] all batches of its current epoch are read; its position is unchanged afterwards. If
  * "data.sampling" is set, the pairs are encoded again, without sampling

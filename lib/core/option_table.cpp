@@ -241,6 +241,9 @@ constexpr Option kOptions[] = {
     {"decode.alternatives", kBool, "false", 0, 1, nullptr,
      "true: each of the decode.n_best best tokens after the prefix begins one hypothesis, which greedy search "
      "completes. Requires decode.beam 1."},
+    {"decode.divide_evaluation", kBool, "false", 0, 1, nullptr,
+     "With several ranks, xf_evaluate() is a collective call in which each rank evaluates a part of the batches. All "
+     "ranks return the same bits as a single rank."},
     {"decode.alignment", kBool, "false", 0, 1, nullptr,
      "true: hypotheses report the source token to which each of their tokens is aligned (xf_hypothesis::alignment). "
      "Requires one more pass of the model for each hypothesis."},

@@ -59,6 +59,7 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
     c.batch_sentences = options.i64("decode.batch_sentences");
     c.draft_tokens = options.i64("decode.draft_tokens");
     c.label_smoothing = static_cast<float>(options.f64("train.label_smoothing"));
+    c.divide_evaluation = options.boolean("decode.divide_evaluation");
     c.smooth_uniform = options.choice<bool>("train.label_smoothing_kind", {{"others", false}, {"uniform", true}});
     c.sampling = {options.f64("decode.temperature"), options.i64("decode.top_k"), options.f64("decode.top_p"),
                   options.f64("decode.min_p"), static_cast<uint64_t>(options.i64("decode.seed"))};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "data/batcher.h"
 #include "decode/alignment.h"
 #include "decode/attention_weights.h"
@@ -23,7 +24,8 @@ namespace xf {
 struct DecodeConfig {
     BeamOptions beam;
     int64_t min_tokens, max_extra_tokens, batch_sentences, draft_tokens;
-    float label_smoothing;  // for evaluate()
+    float label_smoothing;   // for evaluate()
+    bool divide_evaluation;  // among the ranks
     bool smooth_uniform;
     int32_t first_token;  // the first token of every hypothesis; -1: any
     LanguageTokens languages;
@@ -122,9 +124,15 @@ public:
     // log-probabilities from its models.
     void score(const xf_batch &batch, double *log_probabilities, const Call &call = {});
 
+    // Sums over the target of a sentence.
+    struct SentenceLoss {
+        double loss = 0, nll = 0;
+        int64_t tokens = 0;
+    };
     // Adds the loss and the nll of a batch to the stats. For an ensemble, these are the means over its models.
     void evaluate(const xf_batch &batch, EvalStats *stats, const Call &call = {});
-    // Evaluates all pairs of an epoch of the batcher, whose position is restored afterwards, also after an error.
+    // Evaluates all pairs of an epoch of the batcher, whose position is restored afterwards, also after an error. With
+    // "decode.divide_evaluation", the ranks divide the batches, and the call is collective.
     EvalStats evaluate(Batcher *batcher, const Call &call = {});
 
     // The attention weights of the first model for the single pair in a batch (paper eq. 1). attention_shape() checks
@@ -149,6 +157,10 @@ private:
     void sort_longest_first(const int64_t *offsets);
     void check_pairs(const xf_batch &batch) const;
     InferenceModel &first() { return *members_[0]; }
+    std::vector<SentenceLoss> losses_of(const xf_batch &batch, const Call &call);
+    // Calls use(losses) for each of these batches of the epoch.
+    template <class Use>
+    void evaluate_batches(Batcher *batcher, Range batches, const Call &call, const Use &use);
     // Runs the decoder of a model on the targets. Calls use(b, losses, nlls, count) for each sentence b; losses and
     // nlls contain the loss and the nll of each of its `count` tokens.
     template <class Use>

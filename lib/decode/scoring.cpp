@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/hash.h"
 #include "decode/decoder.h"
 
 namespace xf {
@@ -28,6 +29,61 @@ private:
     Batcher &batcher_;
     Batcher::Position position_;
 };
+
+// In the order of the sentences, so that the result depends neither on their grouping nor on the ranks.
+void add(const std::vector<Decoder::SentenceLoss> &losses, EvalStats *stats) {
+    stats->sentences += std::ssize(losses);
+    for (const Decoder::SentenceLoss &one : losses) {
+        stats->loss_sum += one.loss;
+        stats->nll_sum += one.nll;
+        stats->tgt_tokens += one.tokens;
+    }
+}
+
+// Of the pairs and their order.
+uint64_t hash_of(const Batcher &batcher) {
+    const int64_t epoch = batcher.position().epoch;
+    uint64_t hash = hash64(&epoch, sizeof epoch, batcher.fingerprint());
+    for (const auto &[key, value] : batcher.order()) hash = hash64(value.data(), value.size(), hash);
+    return hash;
+}
+
+// Collects what each rank has computed, `own` or an error, in the order of the ranks. fingerprint: of the data, which
+// must be the same on all ranks. Collective.
+std::vector<Decoder::SentenceLoss> collect(Communicator &communicator, DeferredError *error,
+                                           const std::vector<Decoder::SentenceLoss> &own, uint64_t fingerprint) {
+    constexpr int64_t kBytes = sizeof(Decoder::SentenceLoss);
+    const auto ranks = static_cast<size_t>(communicator.size());
+    std::vector<int64_t> counts, fingerprints;
+    std::vector<Range> ranges;
+    error->run([&] {
+        counts.resize(ranks), fingerprints.resize(ranks);
+        ranges.reserve(ranks);
+    });
+    communicator.exchange_status(error->status(), std::ssize(own), error->failed() ? nullptr : counts.data());
+    error->rethrow();
+    std::vector<Decoder::SentenceLoss> all;
+    int64_t count = 0;
+    for (const int64_t of_rank : counts) {
+        const int64_t begin = count * kBytes;
+        XF_CHECK(of_rank >= 0 && of_rank <= (int64_t{1} << 40), XF_ERROR_DESYNC,
+                 "a rank has evaluated %" PRId64 " sentences, expected at least 0", of_rank);
+        count += of_rank;
+        ranges.push_back({begin, count * kBytes});
+    }
+    error->run([&] {
+        all.resize(count);
+        std::copy(own.begin(), own.end(), all.begin() + ranges[communicator.rank()].begin / kBytes);
+    });
+    communicator.exchange_status(error->status(), static_cast<int64_t>(fingerprint),
+                                 error->failed() ? nullptr : fingerprints.data());
+    error->rethrow();
+    for (size_t r = 1; r < ranks; ++r)
+        XF_CHECK(fingerprints[r] == fingerprints[0], XF_ERROR_DESYNC,
+                 "rank %zu evaluates other data than rank 0, expected the same on all ranks", r);
+    communicator.all_gather(all.data(), ranges);
+    return all;
+}
 
 }  // namespace
 
@@ -86,43 +142,60 @@ void Decoder::score(const xf_batch &batch, double *log_probabilities, const Call
     std::transform(scores.begin(), scores.end(), log_probabilities, [&](double sum) { return sum / models; });
 }
 
-void Decoder::evaluate(const xf_batch &batch, EvalStats *stats, const Call &call) {
-    // Sums per sentence, then in the order of the batch, so that the result does not depend on the grouping.
-    std::vector<double> losses(std::max<int64_t>(batch.sentences, 0)), nlls(losses.size());
-    int64_t tokens = 0;
+std::vector<Decoder::SentenceLoss> Decoder::losses_of(const xf_batch &batch, const Call &call) {
+    std::vector<SentenceLoss> losses(std::max<int64_t>(batch.sentences, 0));
     for (const auto &member : members_)
         run_targets(member.get(), batch, config_.label_smoothing, call,
                     [&](int64_t b, const float *loss, const float *nll, int64_t count) {
-                        losses[b] += std::accumulate(loss, loss + count, 0.0);
-                        nlls[b] += std::accumulate(nll, nll + count, 0.0);
-                        tokens += count;
+                        losses[b].loss += std::accumulate(loss, loss + count, 0.0);
+                        losses[b].nll += std::accumulate(nll, nll + count, 0.0);
+                        losses[b].tokens = count;
                     });
-    const auto models = static_cast<double>(members_.size());
-    const auto add_mean = [&](double sum, double of_all_models) { return sum + of_all_models / models; };
-    stats->sentences += batch.sentences;
-    stats->tgt_tokens += tokens / std::ssize(members_);
-    stats->loss_sum = std::accumulate(losses.begin(), losses.end(), stats->loss_sum, add_mean);
-    stats->nll_sum = std::accumulate(nlls.begin(), nlls.end(), stats->nll_sum, add_mean);
+    for (SentenceLoss &one : losses) {
+        one.loss /= static_cast<double>(members_.size());
+        one.nll /= static_cast<double>(members_.size());
+    }
+    return losses;
+}
+
+void Decoder::evaluate(const xf_batch &batch, EvalStats *stats, const Call &call) {
+    add(losses_of(batch, call), stats);
+}
+
+template <class Use>
+void Decoder::evaluate_batches(Batcher *batcher, Range batches, const Call &call, const Use &use) {
+    const PositionGuard guard(batcher);
+    batcher->seek({guard.epoch(), batches.begin});
+    for (int64_t i = 0; i < batches.count() && batcher->next(&batch_); ++i) {
+        call.progress("evaluate", i, batches.count());
+        use(losses_of(batch_.view(), call));
+    }
+    call.progress("evaluate", batches.count(), batches.count());
 }
 
 EvalStats Decoder::evaluate(Batcher *batcher, const Call &call) {
-    if (const auto unsampled = batcher->unsampled(call)) return evaluate(unsampled.get(), call);
-    const PositionGuard guard(batcher);
+    Communicator &communicator = model().context().communicator();
     EvalStats stats;
-    batcher->seek({guard.epoch(), 0});
-    const int64_t batches = batcher->batches_in_epoch();
-    for (int64_t i = 0; batcher->next(&batch_); ++i) {
-        call.progress("evaluate", i, batches);
-        xf_batch view{};
-        view.struct_size = sizeof view;
-        view.sentences = batch_.size();
-        view.src_ids = batch_.src_ids.data();
-        view.src_offsets = batch_.src_offsets.data();
-        view.tgt_ids = batch_.tgt_ids.data();
-        view.tgt_offsets = batch_.tgt_offsets.data();
-        evaluate(view, &stats, call);
+    if (!config_.divide_evaluation || communicator.size() == 1) {
+        const auto unsampled = batcher->unsampled(call);
+        Batcher *const pairs = unsampled ? unsampled.get() : batcher;
+        evaluate_batches(pairs, {0, pairs->batches_in_epoch()}, call,
+                         [&](const std::vector<SentenceLoss> &losses) { add(losses, &stats); });
+        return stats;
     }
-    call.progress("evaluate", batches, batches);
+    std::vector<SentenceLoss> own;
+    uint64_t fingerprint = 0;
+    DeferredError error;
+    error.run([&] {
+        const auto unsampled = batcher->unsampled(call);
+        Batcher *const pairs = unsampled ? unsampled.get() : batcher;
+        fingerprint = hash_of(*pairs);
+        const Range batches = even_chunk(pairs->batches_in_epoch(), communicator.rank(), communicator.size());
+        evaluate_batches(pairs, batches, call, [&](const std::vector<SentenceLoss> &losses) {
+            own.insert(own.end(), losses.begin(), losses.end());
+        });
+    });
+    add(collect(communicator, &error, own, fingerprint), &stats);
     return stats;
 }
 

@@ -11,7 +11,7 @@ translate=$(realpath "$1") data=$(realpath "$2")
 
 head -n 120 "$data/small.tsv" >pairs.tsv
 options=(--train pairs.tsv --preset tiny --model.d_model 16 --model.d_ff 32 --tokenizer.vocab_size 300
-    --data.batch_tokens 400 --threads 1 --dev-sentences 2)
+    --data.batch_tokens 400 --threads 1 --dev-sentences 3)
 train() { "$translate" train "${options[@]}" "$@" </dev/null; }
 # As root and with more ranks than cores, as in a container.
 ranks() {
@@ -23,6 +23,9 @@ ranks() {
 # The same command for one process and for several.
 job=(--train.shards 4 --steps 12 --eval-every 4 --save-every 4 --average 2 --report page.html)
 expect 0 "" train --model alone.xf "${job[@]}"
+evaluations() { sed -nE 's/^(dev|averaged) +(step .*)  [0-9:]+$/\1 \2/p' stdout; }
+evaluations >alone.dev
+holds "there are evaluations" test "$(grep -c BLEU alone.dev)" = 4
 expect 0 "" ranks 2 --model two.xf "${job[@]}"
 holds "two ranks make the model of one process" cmp two.xf alone.xf
 holds "and its checkpoint" cmp two.xf.ckpt alone.xf.ckpt
@@ -32,6 +35,8 @@ for count in 3 4; do # 3 ranks compute 1, 1, and 2 shards
     expect 0 "" ranks $count --model some.xf --overwrite "${job[@]}"
     holds "$count ranks make the model of one process" cmp some.xf alone.xf
     holds "and its checkpoint, on $count ranks" cmp some.xf.ckpt alone.xf.ckpt
+    evaluations >some.dev
+    holds "and its evaluations, divided among $count ranks" cmp some.dev alone.dev
 done
 holds "the output has only complete lines" test "$(grep -c "$(printf '\r')" stdout)" = 0
 holds "no other file exists" test "$(ls | grep -c 'avg\|best\|part')" = 0
@@ -77,6 +82,12 @@ holds "and how to continue" grep -q -- "--resume killed.xf.ckpt" stderr
 said=$(sed -nE 's/.*interrupted after step ([0-9]+)$/\1/p' stderr)
 expect 0 "" train --model killed.xf --train.shards 4 --continue --steps "$said"
 holds "the checkpoint is of that step" grep -q "^resumed .*after step $said\$" stdout
+
+# A warning of the context, here of a file that is not a plugin, is printed once.
+mkdir plugins
+echo "not a plugin" >plugins/libxformer_openblas.so
+XF_BACKEND_PATH=$PWD/plugins expect 0 "" ranks 2 --model warned.xf --steps 1
+holds "only rank 0 prints a warning" test "$(grep -c 'warning:' stderr)" = 1
 
 # Each message names its rank, and --continue works without --resume.
 expect 1 "rank 1: train.shards is 1, expected at least 2, the number of ranks" \

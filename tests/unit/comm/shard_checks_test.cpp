@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/sharded_runs.hpp"
 #include "comm/tree.h"
+#include "decode/decoder.h"
 
 namespace {
 
@@ -85,6 +86,65 @@ XF_TEST(copies_of_the_parameters_have_the_new_values) {
     const Run alone = run(1, kFull, 4, 1, 6, bf16);
     for (const int ranks : {2, 4}) check_same(alone, run(ranks, kFull, 4, 1, 6, bf16), xf::format("on %d", ranks));
     CHECK(alone.file != run(1, kFull, 4, 1, 6).file);
+}
+
+// Evaluates on ranks and returns the bits of the result; *batches: how many batches each rank has evaluated.
+std::string evaluated(int ranks, size_t pairs, const char *divided, std::vector<int64_t> *batches) {
+    std::vector<std::string> found(static_cast<size_t>(ranks));
+    batches->assign(found.size(), 0);
+    check_ranks(ranks, XF_OK, [&](const xf_comm &comm) {
+        const auto r = static_cast<size_t>(comm.rank);
+        const auto trainer = make_trainer(context_of(comm, 1), kTraining);
+        const auto batcher = make_batcher(pairs);
+        xf::Options options = options_of({{"decode.divide_evaluation", divided}});
+        xf::Decoder decoder(trainer->model(), options);
+        int64_t &done = (*batches)[r];
+        const xf::CancelSource source;
+        xf_call call = XF_CALL_INIT;
+        call.user = &done;
+        call.progress = [](void *user, const xf_progress *progress) -> int32_t {
+            return *static_cast<int64_t *>(user) = progress->total, 0;
+        };
+        const xf::EvalStats stats = decoder.evaluate(batcher.get(), xf::Call(source, call));
+        found[r] = xf::format("%lld %lld %a %a", static_cast<long long>(stats.sentences),
+                              static_cast<long long>(stats.tgt_tokens), stats.loss_sum, stats.nll_sum);
+        CHECK_EQ(batcher->position().batch, 0);
+    });
+    for (const std::string &one : found) CHECK_EQ(one, found[0]);
+    return found[0];
+}
+
+XF_TEST(evaluation_is_divided_among_the_ranks) {
+    std::vector<int64_t> batches;
+    for (const size_t pairs : {size_t{1}, size_t{150}}) {
+        const std::string alone = evaluated(1, pairs, "true", &batches);
+        const int64_t all = batches[0];
+        CHECK_EQ(evaluated(2, pairs, "false", &batches), alone);
+        CHECK_EQ(batches[1], all);
+        for (const int ranks : {2, 3, 5, 8}) {
+            CHECK_EQ(evaluated(ranks, pairs, "true", &batches), alone);
+            CHECK_EQ(std::accumulate(batches.begin(), batches.end(), int64_t{0}), all);
+            for (const int64_t own : batches) CHECK(own <= all / ranks + 1);
+        }
+    }
+}
+
+XF_TEST(an_error_in_a_divided_evaluation_reaches_all_ranks) {
+    check_ranks(3, XF_OK, [](const xf_comm &comm) {
+        const auto trainer = make_trainer(context_of(comm, 1), kTraining);
+        xf::Options options = options_of({{"decode.divide_evaluation", "true"}});
+        xf::Decoder decoder(trainer->model(), options);
+        const int32_t flag = 1;
+        xf_call call = XF_CALL_INIT;
+        call.cancelled = &flag;
+        const xf::CancelSource source;
+        const xf::Call cancelled(source, call), plain;
+        CHECK_REFUSED(decoder.evaluate(make_batcher(50).get(), comm.rank == 1 ? cancelled : plain),
+                      comm.rank == 1 ? XF_ERROR_CANCELLED : XF_ERROR_PEER, comm.rank == 1 ? "" : "rank 1: ");
+        CHECK_REFUSED(decoder.evaluate(make_batcher(50, comm.rank == 2 ? 4 : 3).get()), XF_ERROR_DESYNC,
+                      "rank 2 evaluates other data");
+        decoder.evaluate(make_batcher(50).get());
+    });
 }
 
 const Settings kBf16 = {{"train.reduce_precision", "bf16"}};
