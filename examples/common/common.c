@@ -78,8 +78,17 @@ void *with_room(void *list, size_t count, size_t *capacity, size_t item_size) {
     return larger;
 }
 
+/* Warnings of a context that is being created, one per line: its rank is not known yet. */
+static char early_warnings[4096];
+static bool opening;
+
 static void print_log(void *user, const xf_log_line *line) {
     (void)user;
+    if (opening && line->level == XF_LOG_WARNING) {
+        const size_t used = strlen(early_warnings);
+        snprintf(early_warnings + used, sizeof early_warnings - used, "%s\n", line->message);
+        return;
+    }
     if (own_rank > 0 && line->level == XF_LOG_WARNING) return; /* rank 0 prints the same warning */
     complain("%s: %s", line->level == XF_LOG_ERROR ? "error" : "warning", line->message);
 }
@@ -89,7 +98,17 @@ xf_context *open_context(const xf_config *config) {
     xf_error err;
     xf_host host = XF_HOST_INIT;
     host.log = print_log;
-    if (xf_context_create(config, &host, &context, &err) == XF_OK) return context;
+    opening = true;
+    const xf_status status = xf_context_create(config, &host, &context, &err);
+    opening = false;
+    xf_context_info info = XF_CONTEXT_INFO_INIT;
+    const bool first = status != XF_OK || xf_context_get_info(context, &info, NULL) != XF_OK || info.rank == 0;
+    for (char *end, *line = early_warnings; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        *end = '\0';
+        if (first) complain("warning: %s", line); /* the other ranks have the same */
+    }
+    early_warnings[0] = '\0';
+    if (status == XF_OK) return context;
     fail(&err);
     return NULL;
 }
