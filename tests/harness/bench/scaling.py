@@ -6,20 +6,47 @@
 
     step = shards * stragglers + exchanges * latency + messages + bytes / bandwidth + what the host does with the bytes
 
-Each rank sends (g + 4) P (R - 1) / R bytes, g = 4 or 2 for a gradient's number, to every other rank its part, in as many
-exchanges as there are pieces of a slice, and three more. Numbers of data sheets and guesses are marked as such; nothing
-was measured on a GPU.
+Each rank sends (g + 4) P (R - 1) / R bytes, g = 4 or 2 for a gradient's number, to every other rank its part: an
+exchange for each 4 MiB of a slice of the gradient, and one for the parameters. By the host, a message is a header and
+pieces of a size that depends on the number of ranks. Control exchanges follow: reports, norms, the decision of
+`translate` to continue, and with a device transport two comparisons of checksums. Numbers of data sheets and guesses are
+marked as such; nothing was measured on a GPU.
 
 SPDX-License-Identifier: Apache-2.0
 """
 import statistics
 import sys
 
-PIECE = 1 << 20  # numbers of a slice that are exchanged at a time (lib/ranks/slices.cpp)
+SEGMENT = 1 << 20  # numbers of a slice that are exchanged at a time (lib/ranks/slices.cpp)
+HEADER = 40        # bytes (lib/comm/communicator.h)
+SLOTS = 2          # pieces to one rank that are sent at the same time (lib/comm/mpi/mpi_comm.cpp)
 
 
-def exchange_count(parameters, ranks):
-    return 0 if ranks == 1 else 3 + -(-(-(-parameters // ranks)) // PIECE)
+def piece_bytes(ranks):
+    """Returns the size of a piece of a message (lib/comm/mpi/mpi_comm.cpp)."""
+    return min(max((4 << 20) // ranks, 16 << 10), 1 << 20)
+
+
+def bucket_count(parameters, ranks):
+    return parameters // ranks // SEGMENT + 1
+
+
+def control_count(device):
+    return 5 if device else 3
+
+
+def exchange_count(parameters, ranks, device):
+    return bucket_count(parameters, ranks) + 1 + control_count(device)
+
+
+def message_count(parameters, ranks, gradient, device):
+    """Returns the number of messages of the transport from one rank to another in a step."""
+    buckets, control = bucket_count(parameters, ranks), 2 * control_count(device)  # header and contents
+    if device:
+        return buckets + 1 + control
+    piece = piece_bytes(ranks)
+    segment, part = gradient * parameters / ranks / buckets, 4 * parameters / ranks
+    return buckets * (1 + -(-segment // piece)) + 1 + -(-part // piece) + control
 
 
 def sent_bytes(parameters, ranks, gradient):
@@ -45,6 +72,9 @@ UTILIZATION = 0.3   # of PEAK, of a step's products
 LINK = 0.8          # of a link's bandwidth
 LATENCY = {"NVLink": 10e-6, "InfiniBand": 15e-6, "Ethernet 100": 50e-6, "Ethernet 25": 50e-6}  # of an exchange
 MESSAGE = {"NVLink": 1e-6, "InfiniBand": 2e-6, "Ethernet 100": 5e-6, "Ethernet 25": 5e-6}      # of each message
+# Switches of Ethernet drop packets if many ranks send to one at the same time: the fraction of the bandwidth that is left
+# if more bytes are on the way to a rank than the buffer of its port holds. InfiniBand and NVLink hold senders back.
+INCAST, PORT_BUFFER = 0.7, 1 << 20
 STRAGGLING = 0.03   # standard deviation of a rank's time, of its mean
 HIDDEN = 0.6        # of the computation, that hides an exchange which is sent while it runs
 # Measured on one core of an AMD Zen 4: hash, copies and sockets, for each byte sent.
@@ -72,17 +102,23 @@ def step(model, network, ranks, tricks, tokens=PAIRS):
     sent = sent_bytes(parameters, ranks, gradient)
     outside = sent * (ranks - PER_MACHINE) / (ranks - 1)  # of sent, what leaves the machine
     inside = sent - outside
-    messages_in, messages_out = PER_MACHINE - 1, ranks - PER_MACHINE
+    device = tricks >= 1
+    messages = message_count(parameters, ranks, gradient, device)
+    peers_in, peers_out = PER_MACHINE - 1, ranks - PER_MACHINE
     if tricks >= 4:  # sums are made within a machine first, and a slice comes to each machine once
         inside = sent_bytes(parameters, PER_MACHINE, gradient)
         outside = (gradient + 4) * parameters / PER_MACHINE * (machines - 1) / machines
-        messages_out = machines - 1
-    seconds = inside / (NVLINK * LINK)
-    latency = exchange_count(parameters, ranks) * (LATENCY["NVLink"] + messages_in * MESSAGE["NVLink"])
+        peers_out = machines - 1
+    seconds = (inside + HEADER * messages * peers_in) / (NVLINK * LINK)
+    exchanges = exchange_count(parameters, ranks, device)
+    latency = exchanges * LATENCY["NVLink"] + messages * peers_in * MESSAGE["NVLink"]
     if machines > 1:
-        wire = outside / (NETWORKS[network] * LINK)
+        link = LINK
+        if network.startswith("Ethernet") and SLOTS * piece_bytes(ranks) * peers_out > PORT_BUFFER:
+            link *= INCAST
+        wire = (outside + HEADER * messages * peers_out) / (NETWORKS[network] * link)
         seconds = seconds + wire if tricks >= 4 else max(seconds, wire)
-        latency += exchange_count(parameters, ranks) * (LATENCY[network] + messages_out * MESSAGE[network])
+        latency += exchanges * LATENCY[network] + messages * peers_out * MESSAGE[network]
     if tricks == 0:  # gradients down, what came up, parameters both ways; and the processor's work
         seconds += 12 * parameters / (PCIE * LINK) + sent * HOST
     if tricks >= 5:  # the gradients' part, while the backward pass runs; the parameters come behind it
