@@ -37,7 +37,7 @@ lib/data data/ text/ core/ xformer/
 lib/nn nn/ backend/ core/ xformer/
 lib/ranks ranks/ backend/ comm/ core/ xformer/
 lib/train train/ ranks/ nn/ data/ text/ backend/ comm/ core/ xformer/
-lib/decode decode/ nn/ data/ text/ backend/ core/ xformer/
+lib/decode decode/ nn/ data/ text/ backend/ comm/ core/ xformer/
 lib/eval eval/ nn/ data/ text/ backend/ core/ xformer/
 lib/api api/ train/ decode/ eval/ ranks/ nn/ data/ text/ backend/ comm/ core/ xformer/
 cpu/ref ref/ backend/plugin_abi\.h core/(philox|half|int8)\.h
