@@ -167,7 +167,7 @@ TEST(shards_of_one_process) {
     xf_context *context = NULL;
     ACCEPTED(open_with(world.config, comm, &context, err));
     xf_context_free(context);
-    set(config, "train.shards", "3");
+    set(config, "train.shards", "1");
     int closed = 0;
     comm = (xf_comm){sizeof comm, &closed, 0, 2, no_exchange, NULL, count_close};
     xf_model *model = NULL;
