@@ -88,24 +88,21 @@ XF_TEST(copies_of_the_parameters_have_the_new_values) {
     CHECK(alone.file != run(1, kFull, 4, 1, 6).file);
 }
 
-// Evaluates on ranks and returns the bits of the result; *batches: how many batches each rank has evaluated.
-std::string evaluated(int ranks, size_t pairs, const char *divided, std::vector<int64_t> *batches) {
+// Evaluates on ranks and returns the bits of the result; *largest: the bytes of the largest message of each rank.
+std::string evaluated(int ranks, size_t pairs, const char *divided, std::vector<size_t> *largest) {
     std::vector<std::string> found(static_cast<size_t>(ranks));
-    batches->assign(found.size(), 0);
-    check_ranks(ranks, XF_OK, [&](const xf_comm &comm) {
-        const auto r = static_cast<size_t>(comm.rank);
-        const auto trainer = make_trainer(context_of(comm, 1), kTraining);
+    largest->assign(found.size(), 0);
+    check_ranks(ranks, XF_OK, [&](const xf_comm &table) {
+        const auto r = static_cast<size_t>(table.rank);
+        Tapped tapped(table, [&](const Exchange &exchange) {
+            for (const xf_comm_part &part : exchange.sends) (*largest)[r] = std::max((*largest)[r], part.size);
+            return true;
+        });
+        const auto trainer = make_trainer(context_of(tapped.table(), 1), kTraining);
         const auto batcher = make_batcher(pairs);
         xf::Options options = options_of({{"decode.divide_evaluation", divided}});
         xf::Decoder decoder(trainer->model(), options);
-        int64_t &done = (*batches)[r];
-        const xf::CancelSource source;
-        xf_call call = XF_CALL_INIT;
-        call.user = &done;
-        call.progress = [](void *user, const xf_progress *progress) -> int32_t {
-            return *static_cast<int64_t *>(user) = progress->total, 0;
-        };
-        const xf::EvalStats stats = decoder.evaluate(batcher.get(), xf::Call(source, call));
+        const xf::EvalStats stats = decoder.evaluate(batcher.get());
         found[r] = xf::format("%lld %lld %a %a", static_cast<long long>(stats.sentences),
                               static_cast<long long>(stats.tgt_tokens), stats.loss_sum, stats.nll_sum);
         CHECK_EQ(batcher->position().batch, 0);
@@ -114,17 +111,19 @@ std::string evaluated(int ranks, size_t pairs, const char *divided, std::vector<
     return found[0];
 }
 
+// Each rank sends the losses of the sentences that it has evaluated.
 XF_TEST(evaluation_is_divided_among_the_ranks) {
-    std::vector<int64_t> batches;
-    for (const size_t pairs : {size_t{1}, size_t{150}}) {
-        const std::string alone = evaluated(1, pairs, "true", &batches);
-        const int64_t all = batches[0];
-        CHECK_EQ(evaluated(2, pairs, "false", &batches), alone);
-        CHECK_EQ(batches[1], all);
+    constexpr size_t kPairs = 1000, kBytes = sizeof(xf::Decoder::SentenceLoss);
+    std::vector<size_t> largest;
+    for (const size_t pairs : {size_t{1}, kPairs}) {
+        const std::string alone = evaluated(1, pairs, "true", &largest);
+        CHECK_EQ(evaluated(2, pairs, "false", &largest), alone);
+        CHECK_EQ(largest[0] + largest[1], 0u);
         for (const int ranks : {2, 3, 5, 8}) {
-            CHECK_EQ(evaluated(ranks, pairs, "true", &batches), alone);
-            CHECK_EQ(std::accumulate(batches.begin(), batches.end(), int64_t{0}), all);
-            for (const int64_t own : batches) CHECK(own <= all / ranks + 1);
+            CHECK_EQ(evaluated(ranks, pairs, "true", &largest), alone);
+            if (pairs == 1) continue;
+            CHECK_EQ(std::accumulate(largest.begin(), largest.end(), size_t{0}), kPairs * kBytes);
+            for (const size_t bytes : largest) CHECK(bytes < 2 * kPairs * kBytes / static_cast<size_t>(ranks));
         }
     }
 }
