@@ -532,8 +532,10 @@ var operations = map[string]func(w *world, a []string) (string, error){
 	"corpus.encode": func(w *world, a []string) (string, error) {
 		w.must(os.WriteFile(w.path("source"), []byte(a[0]), 0o600))
 		w.must(os.WriteFile(w.path("target"), []byte(a[1]), 0o600))
-		w.must(w.context.EncodeParallelCorpus(background, w.path("source"), w.path("target"), w.tokenizer,
-			w.path("encoded"), nil))
+		if err := w.context.EncodeParallelCorpus(background, w.path("source"), w.path("target"), w.tokenizer,
+			w.path("encoded"), nil); err != nil {
+			return "", err
+		}
 		corpus := need(w.context.OpenCorpus(background, w.path("encoded"), nil))
 		batcher := need(corpus.NewBatcher(background, w.tokenizer, w.config))
 		stats, err := batcher.Stats()

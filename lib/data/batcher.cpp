@@ -323,7 +323,8 @@ void Batcher::seek(Position position, const Call &call) {
     position_ = position;
 }
 
-void Batcher::seek_in_epoch(int64_t epoch, int64_t batch, const Call &call) {
+// The position of a batch of an epoch, which may be beyond its end.
+Batcher::Position Batcher::locate(int64_t epoch, int64_t batch, const Call &call) const {
     Position position{epoch};
     for (; position.chunk + 1 < chunks_.count; ++position.chunk) {
         const bool same = same_plan(position, position_);
@@ -333,7 +334,16 @@ void Batcher::seek_in_epoch(int64_t epoch, int64_t batch, const Call &call) {
         position.before += count;
     }
     position.batch = batch - position.before;
-    seek(position, call);
+    return position;
+}
+
+void Batcher::seek_in_epoch(int64_t epoch, int64_t batch, const Call &call) { seek(locate(epoch, batch, call), call); }
+
+void Batcher::seek_end_of_epoch(const Call &call) {
+    Position last = locate(position_.epoch, std::numeric_limits<int64_t>::max(), call);
+    last.batch = 0;
+    seek(last, call);
+    seek_in_chunk(batches_in_chunk());
 }
 
 void Batcher::seek_in_chunk(int64_t batch) {

@@ -113,8 +113,11 @@ public:
     void prepare_chunk(const Call &call);
     // Moves to a position. Plans its chunk, except within the same one. `before` is not checked.
     void seek(Position position, const Call &call = Call());
+    bool at_end_of_epoch() const { return at_end_of_chunk() && position_.chunk + 1 == chunks_.count; }
     // Moves to a batch of an epoch; plans all chunks before it.
     void seek_in_epoch(int64_t epoch, int64_t batch, const Call &call);
+    // Moves to the end of this epoch, where batches_in_epoch() is exact; plans all chunks.
+    void seek_end_of_epoch(const Call &call);
     // Moves within the chunk.
     void seek_in_chunk(int64_t batch);
 
@@ -147,6 +150,7 @@ private:
     // Whether the epochs and chunks of the positions have the same plan.
     bool same_plan(const Position &a, const Position &b) const;
     Position after_chunk() const;
+    Position locate(int64_t epoch, int64_t batch, const Call &call) const;
     Plan take_plan(const Position &position, const Call &call);
     size_t window_size(const EncodedCorpus &corpus) const;
     void sort_windows(Plan *plan) const;

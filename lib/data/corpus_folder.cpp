@@ -22,9 +22,9 @@ namespace xf {
 namespace {
 
 constexpr char kIndexName[] = "corpus.safetensors", kTokenizerName[] = "tokenizer.json", kPartPrefix[] = "part-";
-constexpr char kFormat[] = "xformer-corpus", kVersion[] = "1";
+constexpr char kFolderFormat[] = "xformer-corpus", kFolderVersion[] = "1";
 // Metadata of the files, in addition to that of Encoders::identity.
-constexpr char kFormatKey[] = "format", kVersionKey[] = "format_version", kTextKey[] = "text_sha256",
+constexpr char kFolderFormatKey[] = "format", kFolderVersionKey[] = "format_version", kTextKey[] = "text_sha256",
                kTokenizerKey[] = "tokenizer_sha256";
 // Tensors of the index, and the columns of the first one.
 constexpr char kParts[] = "parts", kDigests[] = "part_sha256", kLines[] = "lines";
@@ -69,12 +69,12 @@ std::string value_of(const Metadata &metadata, const std::string &key) {
 // Opens a file of the format.
 SafetensorsReader open_file(const std::string &path) {
     SafetensorsReader reader(std::make_shared<InputFile>(path));
-    const std::string found = value_of(reader.metadata(), kFormatKey);
-    XF_CHECK(found == kFormat, XF_ERROR_CORRUPT, "'%s' has the format '%.32s', expected %s", path.c_str(),
-             found.c_str(), kFormat);
-    const std::string version = value_of(reader.metadata(), kVersionKey);
-    XF_CHECK(version == kVersion, XF_ERROR_VERSION, "'%s' has version '%.32s' of its format, expected %s", path.c_str(),
-             version.c_str(), kVersion);
+    const std::string found = value_of(reader.metadata(), kFolderFormatKey);
+    XF_CHECK(found == kFolderFormat, XF_ERROR_CORRUPT, "'%s' has the format '%.32s', expected %s", path.c_str(),
+             found.c_str(), kFolderFormat);
+    const std::string version = value_of(reader.metadata(), kFolderVersionKey);
+    XF_CHECK(version == kFolderVersion, XF_ERROR_VERSION, "'%s' has version '%.32s' of its format, expected %s",
+             path.c_str(), version.c_str(), kFolderVersion);
     return reader;
 }
 
@@ -194,8 +194,8 @@ private:
 
     SafetensorsWriter writer_of() const {
         SafetensorsWriter writer;
-        writer.set_metadata(kFormatKey, kFormat);
-        writer.set_metadata(kVersionKey, kVersion);
+        writer.set_metadata(kFolderFormatKey, kFolderFormat);
+        writer.set_metadata(kFolderVersionKey, kFolderVersion);
         for (const auto &[key, value] : identity_) writer.set_metadata(key, value);
         return writer;
     }
@@ -317,7 +317,7 @@ CorpusFolder::CorpusFolder(const std::string &path) : path_(path), first_pairs_(
              "'%s' has %" PRId64 " pairs in %" PRId64 " parts, expected %" PRId64 " pairs", name.c_str(),
              first_pairs_.back(), count, stats_.kept);
     for (const auto &[key, value] : reader.metadata())
-        if (key != kDigestKey && key != kFormatKey && key != kVersionKey) identity_[key] = value;
+        if (key != kDigestKey && key != kFolderFormatKey && key != kFolderVersionKey) identity_[key] = value;
     const std::string digest = value_of(reader.metadata(), kDigestKey);
     fingerprint_ = hash64(digest.data(), digest.size());
 }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/hash.h"
@@ -29,6 +30,13 @@ private:
     Batcher &batcher_;
     Batcher::Position position_;
 };
+
+// The number of batches in the epoch, also if the batcher reads it in chunks.
+int64_t exact_batches(Batcher *batcher, const Call &call) {
+    const PositionGuard guard(batcher);
+    batcher->seek_end_of_epoch(call);
+    return batcher->batches_in_epoch();
+}
 
 // In the order of the sentences, so that the result depends neither on their grouping nor on the ranks.
 void add(const std::vector<Decoder::SentenceLoss> &losses, EvalStats *stats) {
@@ -165,12 +173,13 @@ void Decoder::evaluate(const xf_batch &batch, EvalStats *stats, const Call &call
 template <class Use>
 void Decoder::evaluate_batches(Batcher *batcher, Range batches, const Call &call, const Use &use) {
     const PositionGuard guard(batcher);
-    batcher->seek({guard.epoch(), batches.begin});
-    for (int64_t i = 0; i < batches.count() && batcher->next(&batch_); ++i) {
-        call.progress("evaluate", i, batches.count());
+    batcher->seek_in_epoch(guard.epoch(), batches.begin, call);
+    int64_t done = 0;
+    for (; done < batches.count() && !batcher->at_end_of_epoch() && batcher->next(&batch_, call); ++done) {
+        call.progress("evaluate", done, std::min(batches.count(), batcher->batches_in_epoch() - batches.begin));
         use(losses_of(batch_.view(), call));
     }
-    call.progress("evaluate", batches.count(), batches.count());
+    call.progress("evaluate", done, done);
 }
 
 EvalStats Decoder::evaluate(Batcher *batcher, const Call &call) {
@@ -179,7 +188,7 @@ EvalStats Decoder::evaluate(Batcher *batcher, const Call &call) {
     if (!config_.divide_evaluation || communicator.size() == 1) {
         const auto unsampled = batcher->unsampled(call);
         Batcher *const pairs = unsampled ? unsampled.get() : batcher;
-        evaluate_batches(pairs, {0, pairs->batches_in_epoch()}, call,
+        evaluate_batches(pairs, {0, std::numeric_limits<int64_t>::max()}, call,
                          [&](const std::vector<SentenceLoss> &losses) { add(losses, &stats); });
         return stats;
     }
@@ -190,7 +199,7 @@ EvalStats Decoder::evaluate(Batcher *batcher, const Call &call) {
         const auto unsampled = batcher->unsampled(call);
         Batcher *const pairs = unsampled ? unsampled.get() : batcher;
         fingerprint = hash_of(*pairs);
-        const Range batches = even_chunk(pairs->batches_in_epoch(), communicator.rank(), communicator.size());
+        const Range batches = even_chunk(exact_batches(pairs, call), communicator.rank(), communicator.size());
         evaluate_batches(pairs, batches, call, [&](const std::vector<SentenceLoss> &losses) {
             own.insert(own.end(), losses.begin(), losses.end());
         });

@@ -88,7 +88,13 @@ expect 1 "encoded with another tokenizer" train --train all --tokenizer other/to
 expect 1 "has no text to segment" train --train all --data.sampling 0.1 --model bad.xf --steps 1
 expect 1 "has no text to translate" "$translate" evaluate --model encoded.xf --test all
 expect 1 "no text for BLEU" train --train all --dev all --model bad.xf --steps 1
-expect 0 "" train --train all --dev all --dev-sentences 0 --eval-every 1 --model dev.xf --steps 1
+# The dev loss is that of all pairs, in one chunk or in several. The texts for training are in memory.
+dev=(--train pairs.tsv --hold-out 0 --tokenizer all/tokenizer.json --dev all --dev-sentences 0 --eval-every 1 --steps 1)
+expect 0 "" train "${dev[@]}" --model dev.xf
+grep '^dev .*step' stdout >dev
+holds "the dev set is evaluated" test -s dev
+expect 0 "" train "${dev[@]}" --model dev2.xf --data.chunk_pairs 300
+holds "chunks have the dev loss of all pairs" cmp dev <(grep '^dev .*step' stdout)
 : >empty
 expect 1 "no valid sentence pair" encode --output nothing --tokenizer all/tokenizer.json empty
 expect 1 "cannot open 'nowhere'" encode --output nothing --tokenizer all/tokenizer.json nowhere

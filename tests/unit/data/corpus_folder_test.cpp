@@ -186,6 +186,11 @@ XF_TEST(every_position_can_be_restored) {
         CHECK(other->position() == at);
     }
     const int64_t last = batches.back().first.batch_in_epoch() + 1;
+    other->seek_in_epoch(1, 3, {});
+    CHECK(!other->at_end_of_epoch());
+    other->seek_end_of_epoch({});
+    CHECK(other->at_end_of_epoch());
+    CHECK_EQ(other->position().batch_in_epoch(), last);
     other->seek_in_epoch(1, last, {});
     CHECK_EQ(other->batches_in_epoch(), last);
     CHECK(!other->next(&batch));
