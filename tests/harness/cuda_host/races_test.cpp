@@ -1,9 +1,9 @@
 // Proves that races.h finds planted faults, and reports nothing in the same kernels without them.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "races.h"
 #include "device_buffer.hpp"
 #include "emulator.h"
-#include "races.h"
 
 namespace {
 
