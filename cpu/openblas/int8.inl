@@ -68,7 +68,7 @@ XF_INLINE void int8_pass(const int8_t *rows, int64_t ld, const int8_t *weights, 
     }
 }
 
-// The registers of a group are stored one after the other. The products of the rows' second arrays (Int8Rows) are added
+// The registers of a group are stored in sequence. The products of the rows' second arrays (Int8Rows) are added
 // for all columns at once, because the number of their steps is hard to predict.
 template <int R, int P>
 static void int8_avx2(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums) {
@@ -205,8 +205,9 @@ static void int8_block([[maybe_unused]] const xf_stream *stream, const xf_linear
                 const VF scales = get(a.scales + n + i, count), added = bias ? get(bias + n + i, count) : VF{};
                 float *out = dst + (r0 - m0) * ld_dst + (n - n0) + i;
                 for (int64_t r = r0; r < r1; ++r, out += ld_dst) {
-                    const VI sum = *reinterpret_cast<const VIMem *>(sums + (r - r0) * kGroup + i) - rows.offsets[r];
-                    VF y = __builtin_convertvector(sum, VF) * (rows.scales[r] * scales);
+                    const VU sum = *reinterpret_cast<const VUMem *>(sums + (r - r0) * kGroup + i) -
+                                   uint32_t(rows.offsets[r]);  // modulo 2^32, as the products were added
+                    VF y = __builtin_convertvector(VI(sum), VF) * (rows.scales[r] * scales);
                     if (bias) y += added;
                     if (relu) y = vrelu(y);
                     put(out, y, count);
