@@ -170,6 +170,7 @@ private:
     size_t line_bound(int sides) const { return options_.max_bytes_per_side * sides + 1; }
 
     void reserve(uint64_t bytes) {
+        if (take_ != nullptr || options_.sample > 0) return;  // only a part of the text is kept
         // At least doubles the capacity, so that many small files do not cause many reallocations.
         const size_t wanted = store_->bytes.size() + std::min(bytes, kMaxReserve);
         if (wanted > store_->bytes.capacity()) store_->bytes.reserve(std::max(wanted, 2 * store_->bytes.size()));
