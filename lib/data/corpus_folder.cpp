@@ -42,9 +42,21 @@ std::string file_in(const std::string &folder, const std::string &name) {
 
 std::string part_name(int64_t part) { return format("%s%05" PRId64 ".safetensors", kPartPrefix, part); }
 
+// Returns whether a file or folder exists. A file that cannot be examined must not be taken for a missing one.
+bool examine(const std::string &path, FileStatus *status) {
+    if (stat_file(path.c_str(), status) == 0) return true;
+    if (errno != ENOENT && errno != ENOTDIR) fail_errno(errno, "examine", path);
+    return false;
+}
+
+bool has_file(const std::string &folder, const std::string &name) {
+    FileStatus status;
+    return examine(file_in(folder, name), &status);
+}
+
 bool is_folder(const std::string &path) {
     FileStatus status;
-    return stat_file(path.c_str(), &status) == 0 && status.kind == FileKind::kFolder;
+    return examine(path, &status) && status.kind == FileKind::kFolder;
 }
 
 // Copies values for SafetensorsWriter, which asks for any range of bytes.
@@ -90,7 +102,7 @@ const TensorInfo &require(const SafetensorsReader &reader, const char *name, std
     return *tensor;
 }
 
-// The difference of two identities as a sentence, or "" if they are equal. `what`: "the corpus".
+// The first difference of two identities as a part of a sentence, or "" if there is none.
 std::string difference(const Metadata &now, const Metadata &encoded) {
     for (const auto &[key, value] : now) {
         const std::string other = value_of(encoded, key);
@@ -122,8 +134,11 @@ struct SideOfPart {
     void *ids() { return is_wide ? static_cast<void *>(wide.data()) : narrow.data(); }
 
     bool has_valid_lengths() const {
-        uint64_t tokens = 0;  // a negative length becomes more than a file has
-        for (const int32_t length : lengths) tokens += static_cast<uint32_t>(length);
+        uint64_t tokens = 0;
+        for (const int32_t length : lengths) {
+            if (length < 0) return false;
+            tokens += length;
+        }
         return tokens == (is_wide ? wide.size() : narrow.size());
     }
 
@@ -133,6 +148,40 @@ struct SideOfPart {
         if (is_wide) return std::span(wide).subspan(begin, at - begin);
         scratch->assign(narrow.begin() + begin, narrow.begin() + at);
         return *scratch;
+    }
+};
+
+struct PartContents {
+    SideOfPart sides[2];
+
+    // Reads and checks a file.
+    void read(const std::string &path, const CorpusFolder::Part &part, const Call &call) {
+        static constexpr const char *kLengths[] = {"source_lengths", "target_lengths"};
+        static constexpr const char *kIds[] = {"source_ids", "target_ids"};
+        const SafetensorsReader reader = open_file(path);
+        XF_CHECK(value_of(reader.metadata(), kDigestKey) == part.sha256, XF_ERROR_CORRUPT,
+                 "'%s' is not the part with which the corpus was completed", path.c_str());
+        for (size_t side = 0; side < 2; ++side) {
+            const int64_t tokens = side == 0 ? part.source_tokens : part.target_tokens;
+            require(reader, kLengths[side], {"I32"}, {part.pairs});
+            const TensorInfo &ids = require(reader, kIds[side], {"I32", "U16"}, {tokens});
+            sides[side].resize(part.pairs, tokens, ids.dtype == "I32");
+        }
+        reader.load_all(
+            [&](const TensorInfo &tensor) -> void * {
+                for (size_t side = 0; side < 2; ++side) {
+                    if (tensor.name == kLengths[side]) return sides[side].lengths.data();
+                    if (tensor.name == kIds[side]) return sides[side].ids();
+                }
+                return nullptr;
+            },
+            Call(&call));
+        for (const SideOfPart &side : sides) {
+            XF_CHECK(side.has_valid_lengths(), XF_ERROR_CORRUPT, "'%s' has lengths that do not match its ids",
+                     path.c_str());
+            for (const int32_t id : side.wide)
+                XF_CHECK(id >= 0, XF_ERROR_CORRUPT, "'%s' contains the id %d", path.c_str(), id);
+        }
     }
 };
 
@@ -150,15 +199,18 @@ public:
         check_path(path);
     }
 
-    // Writes the next part, unless it is there.
+    // Writes the next part, unless it is there. Creates the folder with the first one, so that a wrong path of the
+    // texts leaves nothing.
     void take(const Corpus &texts) {
-        if (parts_.empty()) create_folder();
-        const std::string path = file_in(path_, part_name(std::ssize(parts_)));
+        if (parts_.empty() && make_folder(path_.c_str()) != 0 && !(errno == EEXIST && is_folder(path_)))
+            fail_errno(errno, "create the folder", path_);
+        const std::string name = part_name(std::ssize(parts_)), path = file_in(path_, name);
         const std::string text = texts.text_sha256();
-        if (!file_exists(path.c_str()) || !reuse(path, text)) write(path, text, texts);
+        if (!has_file(path_, name) || !reuse(path, text)) write(path, text, texts);
     }
 
     void finish(const CorpusStats &stats) const {
+        write_tokenizer();
         std::vector<int64_t> numbers, lines;
         std::string digests;
         for (const CorpusFolder::Part &part : parts_) {
@@ -175,12 +227,9 @@ public:
     }
 
 private:
-    // Not before there is a valid pair, so that a wrong path of the texts leaves nothing.
-    void create_folder() const {
-        if (make_folder(path_.c_str()) != 0 && !(errno == EEXIST && is_folder(path_)))
-            fail_errno(errno, "create the folder", path_);
+    void write_tokenizer() const {
         const std::string path = file_in(path_, kTokenizerName);
-        if (file_exists(path.c_str())) {
+        if (has_file(path_, kTokenizerName)) {
             const InputFile input(path);
             const bool same = input.size() == tokenizer_.size() && read_all(input, input.size()) == tokenizer_;
             XF_CHECK(same, XF_ERROR_STATE, "'%s' is another tokenizer: choose another folder, or delete this one",
@@ -267,8 +316,8 @@ private:
 
 bool CorpusFolder::exists(const std::string &path) {
     if (path.find('\0') != std::string::npos || !is_folder(path)) return false;
-    if (file_exists(file_in(path, kIndexName).c_str())) return true;
-    XF_CHECK(!file_exists(file_in(path, part_name(0)).c_str()), XF_ERROR_DATA,
+    if (has_file(path, kIndexName)) return true;
+    XF_CHECK(!has_file(path, part_name(0)), XF_ERROR_DATA,
              "the corpus in '%s' is incomplete: encode it again into the same folder to continue", path.c_str());
     return false;
 }
@@ -309,9 +358,8 @@ CorpusFolder::CorpusFolder(const std::string &path) : path_(path), first_pairs_(
         for (int64_t column = 0; column < kPartColumns; ++column)
             XF_CHECK((sums[column] += row[column]) <= kMaxCount, XF_ERROR_CORRUPT, "'%s' has more than 2^53 tokens",
                      name.c_str());
-        const std::string part = file_in(path, part_name(i));
-        XF_CHECK(file_exists(part.c_str()), XF_ERROR_NOT_FOUND, "'%s' is missing: the corpus has %" PRId64 " parts",
-                 part.c_str(), count);
+        XF_CHECK(has_file(path, part_name(i)), XF_ERROR_NOT_FOUND, "'%s' is missing: the corpus has %" PRId64 " parts",
+                 file_in(path, part_name(i)).c_str(), count);
     }
     XF_CHECK(count > 0 && first_pairs_.back() == stats_.kept, XF_ERROR_CORRUPT,
              "'%s' has %" PRId64 " pairs in %" PRId64 " parts, expected %" PRId64 " pairs", name.c_str(),
@@ -339,46 +387,18 @@ EncodedCorpus CorpusFolder::read(const std::vector<int64_t> &parts, int64_t max_
         sum.source_tokens += parts_[i].source_tokens;
         sum.target_tokens += parts_[i].target_tokens;
     }
-    bool reserved = false;
-    SideOfPart sides[2];
+    PartContents contents;
     std::vector<int32_t> scratch[2];
-    static constexpr const char *kLengths[] = {"source_lengths", "target_lengths"},
-                                *kIds[] = {"source_ids", "target_ids"};
     for (const int64_t i : parts) {
-        const Part &part = parts_[i];
-        const SafetensorsReader reader = open_file(file_in(path_, part_name(i)));
-        const std::string &name = reader.input().name();
-        XF_CHECK(value_of(reader.metadata(), kDigestKey) == part.sha256, XF_ERROR_CORRUPT,
-                 "'%s' is not the part with which the corpus was completed", name.c_str());
-        for (size_t side = 0; side < 2; ++side) {
-            const int64_t tokens = side == 0 ? part.source_tokens : part.target_tokens;
-            require(reader, kLengths[side], {"I32"}, {part.pairs});
-            const TensorInfo &ids = require(reader, kIds[side], {"I32", "U16"}, {tokens});
-            sides[side].resize(part.pairs, tokens, ids.dtype == "I32");
-        }
-        reader.load_all(
-            [&](const TensorInfo &tensor) -> void * {
-                for (size_t side = 0; side < 2; ++side) {
-                    if (tensor.name == kLengths[side]) return sides[side].lengths.data();
-                    if (tensor.name == kIds[side]) return sides[side].ids();
-                }
-                return nullptr;
-            },
-            Call(&call));
-        for (const SideOfPart &side : sides)
-            XF_CHECK(side.has_valid_lengths(), XF_ERROR_CORRUPT, "'%s' has lengths that do not match its ids",
-                     name.c_str());
-        if (!std::exchange(reserved, true)) {  // after a part has shown that the numbers are real
+        contents.read(file_in(path_, part_name(i)), parts_[i], call);
+        if (i == parts.front()) {  // after a part has shown that the numbers are real
             encoded.src_ids.reserve(sum.source_tokens);
             encoded.tgt_ids.reserve(sum.target_tokens);
             for (auto *const offsets : {&encoded.src_offsets, &encoded.tgt_offsets, &encoded.corpus_index})
                 offsets->reserve(sum.pairs + 1);
         }
-        for (int64_t pair = 0; pair < part.pairs; ++pair) {
-            const auto src = sides[0].next(pair, &scratch[0]), tgt = sides[1].next(pair, &scratch[1]);
-            for (const auto ids : {src, tgt})
-                for (const int32_t id : ids)
-                    XF_CHECK(id >= 0, XF_ERROR_CORRUPT, "'%s' contains the id %d", name.c_str(), id);
+        for (int64_t pair = 0; pair < parts_[i].pairs; ++pair) {
+            const auto src = contents.sides[0].next(pair, &scratch[0]), tgt = contents.sides[1].next(pair, &scratch[1]);
             encoded.take(src, tgt, first_pairs_[i] + pair, max_tokens_per_side);
         }
     }

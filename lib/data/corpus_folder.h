@@ -38,7 +38,7 @@ public:
     // Whether the path is a folder with an index. Throws XF_ERROR_DATA for a folder that has only parts.
     static bool exists(const std::string &path);
 
-    // Encodes texts and writes the folder, or continues. The pairs of a part are in memory at a time. tokenizer: the
+    // Encodes texts and writes the folder, or continues. The pairs of two parts are in memory at a time. tokenizer: the
     // content of its file, which is stored in the folder. Throws XF_ERROR_STATE if the folder contains a part of other
     // texts or of another identity. Reports progress as "encode", in bytes of text.
     static CorpusStats encode(const std::string &path, const TextFiles &texts, const CorpusOptions &options,

@@ -74,6 +74,41 @@ static xf_status act_batcher(struct bench *b, digest *d, xf_error *error) {
     return XF_OK;
 }
 
+/* An encoded corpus in three chunks. After an error, the next attempt continues with the parts that are complete. */
+#define ENCODED_FOLDER scratch_path("encoded")
+static void reset_encoded(struct bench *b) {
+    (void)b;
+    char path[4096];
+    for (int part = 0; part < 10; ++part) {
+        snprintf(path, sizeof path, "%s/part-%05d.safetensors", ENCODED_FOLDER, part);
+        remove(path);
+    }
+    static const char *const others[] = {"corpus.safetensors", "tokenizer.json"};
+    for (int i = 0; i < 2; ++i) {
+        snprintf(path, sizeof path, "%s/%s", ENCODED_FOLDER, others[i]);
+        remove(path);
+    }
+}
+static xf_status act_encoded(struct bench *b, digest *d, xf_error *error) {
+    OWNED(corpus) *corpus = NULL;
+    OWNED(batcher) *batcher = NULL;
+    OWNED(config) *config = bench_config(b->place);
+    set(config, "data.part_pairs", "2");
+    set(config, "data.chunk_pairs", "4");
+    TRY(xf_corpus_encode(b->ref, CORPUS_FILE, NULL, b->tokenizer, config, NULL, ENCODED_FOLDER, error));
+    TRY(xf_corpus_open(b->ref, ENCODED_FOLDER, NULL, NULL, NULL, &corpus, error));
+    add_number(d, (double)xf_corpus_pair_count(corpus));
+    TRY(xf_batcher_create(corpus, b->tokenizer, config, NULL, &batcher, error));
+    xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
+    do {
+        xf_batch batch = XF_BATCH_INIT;
+        TRY(xf_batcher_next(batcher, NULL, &batch, error));
+        add_batch(d, &batch);
+        TRY(xf_batcher_get_stats(batcher, &stats, error));
+    } while (stats.epoch == 0);
+    return XF_OK;
+}
+
 /* The call that begins an epoch encodes the corpus anew; when it fails the batcher stays. */
 static void reset_sampled(struct bench *b) {
     OWNED(config) *config = bench_config(b->place);
@@ -149,6 +184,7 @@ const struct scenario data_scenarios[] = {
     {.name = "corpus_from_pairs", .act = act_pairs},
     {.name = "corpus_parts", .act = act_parts},
     {.name = "batcher", .act = act_batcher},
+    {.name = "corpus_encoded", .reset = reset_encoded, .act = act_encoded},
     {.name = "batcher_seek", .reset = reset_sampled, .act = act_seek},
     {.name = "batcher_next_epoch", .reset = reset_sampled, .act = act_next_epoch},
     {.name = NULL},
