@@ -50,13 +50,16 @@ extern "C" {
 
 xf_status xf_corpus_open(xf_context *context, const char *source_path, const char *target_path, const xf_config *config,
                          const xf_call *call, xf_corpus **out, xf_error *err) {
-    return open_corpus(context, config, call, out, err, [&](const auto &...rest) {
-        check_pointer(source_path, "source_path");
-        if (target_path == nullptr && CorpusFolder::exists(source_path))
-            return Corpus::from_folder(std::make_shared<CorpusFolder>(source_path));
-        return target_path != nullptr ? Corpus::open_pair(source_path, target_path, rest...)
-                                      : Corpus::open_tsv(source_path, rest...);
-    });
+    return open_corpus(context, config, call, out, err,
+                       [&](const auto &options, const auto &warn, const Call &running) {
+                           check_pointer(source_path, "source_path");
+                           running.check();
+                           if (target_path != nullptr)
+                               return Corpus::open_pair(source_path, target_path, options, warn, running);
+                           if (CorpusFolder::exists(source_path))
+                               return Corpus::from_folder(std::make_shared<CorpusFolder>(source_path));
+                           return Corpus::open_tsv(source_path, options, warn, running);
+                       });
 }
 
 xf_status xf_corpus_encode(xf_context *context, const char *source_path, const char *target_path,
