@@ -145,10 +145,11 @@ XF_API xf_status xf_corpus_open(xf_context *context, const char *source_path, co
  *
  * Writes a folder of files with token ids (their format is in docs/guide/files.md). A batcher reads it in chunks, so
  * that neither starting nor training needs the text or all ids in memory. The files do not depend on the number of
- * threads. Uses the threads of the context, and memory for "data.part_pairs" pairs.
+ * threads. Uses the threads of the context, and memory for two parts of "data.part_pairs" pairs.
  *
  * A call that failed or was stopped may be repeated with the same arguments: parts that are complete are kept after
- * their texts and checksums have been compared. Nothing is overwritten: a folder with other parts is an error.
+ * their texts and checksums have been compared, and damaged ones are encoded again. A folder with parts of other texts
+ * is an error, and they are not changed.
  *
  * Reads the options of xf_corpus_open() (except "data.sample") and "data.part_pairs", and those that determine the
  * special tokens, as xf_batcher_create(). The limits "data.max_tokens" and "data.batch_tokens" are applied later, by
@@ -163,8 +164,8 @@ XF_API xf_status xf_corpus_open(xf_context *context, const char *source_path, co
  * @param call [in] NULL: defaults
  * @param folder [in] path of the folder; created if it does not exist, but not its parent
  * @param err [out] may be NULL
- * @return the errors of xf_corpus_open() and xf_batcher_create(); XF_ERROR_STATE (the folder has parts of other texts
- * or of another tokenizer), XF_ERROR_IO (also a full disk)
+ * @return XF_OK; the errors of xf_corpus_open() and xf_batcher_create(); XF_ERROR_STATE (the folder has parts of other
+ *         texts or of another tokenizer), XF_ERROR_IO (also a full disk)
  * @threads shared-read
  * @since 0.1
  */
@@ -317,7 +318,7 @@ XF_API xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, cons
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: an unknown or missing language; a tokenizer that does not support
  *         "data.sampling"; an encoded corpus with "data.sampling", or of another tokenizer or other special tokens),
  *         XF_ERROR_CORRUPT, XF_ERROR_IO, XF_ERROR_NOT_FOUND (an encoded corpus), XF_ERROR_DATA (every pair was
- * skipped), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
+ *         skipped), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 5.1
