@@ -70,7 +70,10 @@ static int encode(struct encoding *encoding, const struct command_line *line) {
     if (encoding->context == NULL) return EXIT_FAILED;
     if (encoding->model != NULL) {
         model = open_model(encoding->context, encoding->model, encoding->config);
-        if (model == NULL) return EXIT_FAILED;
+        if (model == NULL) {
+            xf_context_free(encoding->context);
+            return EXIT_FAILED;
+        }
     } else if (encoding->tokenizer != NULL) {
         const xf_source source = XF_SOURCE_PATH(encoding->tokenizer);
         status = xf_tokenizer_load(encoding->context, &source, &until_interrupted, &own, &err);

@@ -147,11 +147,12 @@ static void print_choice(const struct run *run) {
 
 int choose_run(struct run *run, const xf_tokenizer *tokenizer) {
     const xf_config *config = run->config;
-    const int64_t shards = option_of(config, "train.shards"), tokens = epoch_tokens(run, tokenizer);
+    const bool needed = run->flags.steps < 0 || !is_given(&run->line, "data.batch_tokens");
+    const int64_t shards = option_of(config, "train.shards"), tokens = needed ? epoch_tokens(run, tokenizer) : 0;
     const int64_t parts = (shards > 0 ? shards : run->ranks) * option_of(config, "train.accumulate");
     xf_status status = XF_OK;
     xf_error err;
-    if (tokens == 0 && !has_text(run->corpus)) return EXIT_FAILED; /* after a message */
+    if (needed && tokens == 0 && !has_text(run->corpus)) return EXIT_FAILED; /* after a message */
     if (!is_given(&run->line, "data.batch_tokens")) {
         int64_t batch = least(tokens / (BATCHES * parts) / 10 * 10, largest_batch(run->flags.preset));
         batch = most(most(batch, LEAST_BATCH), option_of(config, "data.max_tokens")); /* so that any pair fits */
