@@ -51,7 +51,7 @@ public:
     // Loads the backend if necessary. Returns false, with the reason in the entry, if it has no devices of the kind.
     bool open(BackendEntry *entry, const std::string &kind);
 
-    // Connects the ranks of this job with the plugin of that name, such as "mpi", within timeout seconds. The caller
+    // Connects the ranks of this job with the plugin of that name, such as "mpi", within the limits. The caller
     // closes the result. Throws the plugin's error, or XF_ERROR_NOT_FOUND if there is no such plugin.
     xf_comm open_comm(const std::string &name, const xf_comm_limits &limits) const;
 

@@ -40,8 +40,7 @@ constexpr Option kOptions[] = {
     {"context.comm_timeout", kF64, "60", 0.001, 86400, nullptr,
      "Number of seconds without a message from another rank after which the call fails with XF_ERROR_PEER. With MPI, "
      "ranks also send signs of life while they compute, load, or save. Other transports send none, so with them it "
-     "must "
-     "exceed the time to save a checkpoint and the difference in step time between ranks."},
+     "must exceed the time to save a checkpoint and the difference in step time between ranks."},
     {"context.comm_start_timeout", kF64, "300", 0.001, 86400, nullptr,
      "Number of seconds that a rank waits until all ranks have joined, with MPI."},
     {"context.comm_work_timeout", kF64, "3600", 0.001, 1e6, nullptr,

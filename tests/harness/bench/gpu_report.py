@@ -59,8 +59,8 @@ class System:
 
 
 def read_cases(path):
-    """case -> system -> System; system "-" holds the case's own lines. A case that was measured alone and then beside
-    PyTorch has the numbers of the latter, where there are any."""
+    """case -> system -> System; system "-" holds the case's own lines. A case that was measured by itself and then
+    beside PyTorch has the numbers of the latter, where there are any."""
     cases, earlier = {}, {}
     for case, system, what, value in (row for row in read_rows(path) if len(row) == 4):
         systems = cases.setdefault(case, {})

@@ -150,7 +150,7 @@ expect "it is tried again, each kernel waited for" has broken '^steps\tthe same,
 expect "a device that does not start ends the call" ended dead 1
 expect "its error is reported" has dead '^warm\t[^\t]*\tFAILED\t'
 expect "nothing else is tried" bash -c "! grep -qE '^(facts|steps|parity|bars)' '$folder/dead/results.tsv'"
-expect "it is told in a sentence" grep -q '^== The GPU does not start, or has failed; the other stages are left out' "$folder/dead.log"
+expect "a sentence says so" grep -q '^== The GPU does not start, or has failed; the other stages are left out' "$folder/dead.log"
 expect "a device that is lost ends the call" ended lost 1
 expect "nothing else is tried" bash -c "! grep -qE '^(parity|bars)' '$folder/lost/results.tsv'"
 expect "no programs: nothing was tested" ended none 77

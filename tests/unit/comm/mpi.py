@@ -123,7 +123,8 @@ def main():
             status, said, _ = run(2, file("faulty"))
             check(status == 0 and digest(file("faulty")) == digest(file("1")), "after %s: %s" % (end, said))
             os.remove(file("faulty"))
-        # A rank that loads or computes for longer than the timeout sends signs of life, up to a limit of its own.
+        # A rank that loads or computes for longer than the timeout sends signs of life, until
+        # context.comm_work_timeout.
         for end in ("load", "busy"):
             status, said, seconds = run(3, file("faulty"), end=(end, 1, 7), timeout=TIMEOUT)
             check(status == 0 and seconds > 2.5 * TIMEOUT and digest(file("faulty")) == digest(file("1")),
