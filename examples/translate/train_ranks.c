@@ -92,22 +92,31 @@ static xf_status share_bytes(struct run *run, const char *own, size_t size, char
 }
 
 xf_status share_sentences(struct run *run, struct sentences *list, xf_error *err) {
+    /* Each text follows its length plus one; a zero, with which share_bytes() fills, ends the list. A text may contain
+     * any character: an untrained model also generates line ends. */
+    uint64_t length;
     size_t size = 0, each = 0, used = 0;
-    for (size_t i = 0; i < list->count; ++i) size += list->lengths[i] + 1;
+    for (size_t i = 0; i < list->count; ++i) size += sizeof length + list->lengths[i];
     char *own = allocate(size + 1), *all = NULL;
     for (size_t i = 0; i < list->count; ++i) {
-        memcpy(own + used, list->texts[i], list->lengths[i]);
-        used += list->lengths[i];
-        own[used++] = '\n'; /* a hypothesis is one line */
+        length = list->lengths[i] + 1;
+        memcpy(own + used, &length, sizeof length);
+        memcpy(own + used + sizeof length, list->texts[i], list->lengths[i]);
+        used += sizeof length + list->lengths[i];
     }
     const xf_status status = share_bytes(run, own, size, &all, &each, err);
     free(own);
     if (status != XF_OK) return status;
     sentences_clear(list);
     for (int r = 0; r < run->ranks; ++r) {
-        const char *text = all + (size_t)r * each;
-        for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1)
-            sentences_add(list, text, (size_t)(end - text));
+        const char *text = all + (size_t)r * each, *const end = text + each;
+        while ((size_t)(end - text) >= sizeof length) {
+            memcpy(&length, text, sizeof length);
+            text += sizeof length;
+            if (length == 0 || length - 1 > (size_t)(end - text)) break;
+            sentences_add(list, text, (size_t)length - 1);
+            text += length - 1;
+        }
     }
     free(all);
     return XF_OK;

@@ -2,11 +2,12 @@
 # Tests `translate train` under mpirun: the same files as one process, messages of rank 0 only, resuming after a rank
 # was killed, and the end of all ranks when one receives a signal.
 #
-#   ranks.sh TRANSLATE DATA_FOLDER
+#   ranks.sh TRANSLATE DATA_FOLDER LIBRARY PYTHON_PACKAGE
 #
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
-translate=$(realpath "$1") data=$(realpath "$2")
+translate=$(realpath "$1") data=$(realpath "$2") XFORMER_LIBRARY=$(realpath "$3") PYTHONPATH=$(realpath "$4")
+export XFORMER_LIBRARY PYTHONPATH PYTHONDONTWRITEBYTECODE=1
 . "$(dirname "${BASH_SOURCE[0]}")/../temp_folder.sh"
 
 head -n 120 "$data/small.tsv" >pairs.tsv
@@ -38,6 +39,29 @@ for count in 3 4; do # 3 ranks compute 1, 1, and 2 shards
     evaluations >some.dev
     holds "and its evaluations, divided among $count ranks" cmp some.dev alone.dev
 done
+# Hypotheses with line ends, of a model that has learned to write two lines.
+python3 - <<'EOF' || exit 1
+import xformer
+
+options = {"tokenizer.vocab_size": 280, "data.batch_tokens": 400, "train.warmup_steps": 20, "model.d_model": 32}
+config = xformer.Config(options, preset="tiny")
+with xformer.Context({"context.threads": 1}) as context:
+    corpus = xformer.Corpus.from_pairs(context, [("go", "one\ntwo three four five six")] * 20)
+    tokenizer = xformer.Tokenizer.train(context, corpus, config)
+    model = xformer.Model(context, tokenizer, config)
+    for stats in xformer.Trainer(model, config).train(xformer.Batcher(corpus, tokenizer, config), steps=100):
+        pass
+    model.save("lines.xf")
+EOF
+printf 'go\tone two three four five six\n%.0s' 1 2 3 4 5 6 7 >go.tsv
+ends=(--train go.tsv --hold-out 0 --dev go.tsv --dev-sentences 7 --threads 1 --init lines.xf
+    --train.schedule constant --train.learning_rate 1e-9 --train.shards 2 --steps 1 --eval-every 1)
+expect 0 "" "$translate" train --model ends.xf "${ends[@]}" </dev/null
+evaluations >ends.dev
+holds "the translations are nearly right" grep -qE 'BLEU ([5-9][0-9]|100)' ends.dev
+expect 0 "" timeout 100 mpirun --allow-run-as-root --oversubscribe -n 2 "$translate" train --model ends2.xf "${ends[@]}"
+evaluations >ends2.dev
+holds "line ends in translations change nothing" cmp ends2.dev ends.dev
 holds "the output has only complete lines" test "$(grep -c "$(printf '\r')" stdout)" = 0
 holds "no other file exists" test "$(ls | grep -c 'avg\|best\|part')" = 0
 patient=(--train.shards 4 --steps 100 --eval-every 2 --patience 2 --train.schedule constant --train.learning_rate 0.05
@@ -109,4 +133,4 @@ expect 2 "--continue does not go with --overwrite" train --model no.xf --continu
 expect 2 "--continue does not go with --resume" train --model no.xf --continue --resume two.xf.ckpt
 holds "they produced no output" test ! -e no.xf.ckpt
 
-end_checks 44
+end_checks 53
