@@ -17,6 +17,8 @@ xf_batcher *open_plain_batcher(const xf_corpus *corpus, const xf_tokenizer *toke
     xf_status status = xf_config_copy(config, &plain, &err);
     if (status == XF_OK) status = xf_config_set_number(plain, "data.shuffle", 0, &err);
     if (status == XF_OK) status = xf_config_set_number(plain, "data.sampling", 0, &err);
+    if (status == XF_OK) status = xf_config_set_number(plain, "data.augment", 0, &err);
+    if (status == XF_OK) status = xf_config_set(plain, "data.mix", "", &err);
     if (status == XF_OK) status = xf_batcher_create(corpus, tokenizer, plain, &until_interrupted, &batcher, &err);
     if (status != XF_OK) fail(&err);
     xf_config_free(plain);

@@ -153,7 +153,7 @@ XF_API xf_status xf_corpus_open(xf_context *context, const char *source_path, co
  *
  * Reads the options of xf_corpus_open() (except "data.sample") and "data.part_pairs", and those that determine the
  * special tokens, as xf_batcher_create(). The limits "data.max_tokens" and "data.batch_tokens" are applied later, by
- * the batcher. "data.sampling" must not be set, because an encoded corpus has no text to segment.
+ * the batcher. "data.sampling" and "data.augment" must not be set, because they need the text in each epoch.
  *
  * @param context [in] the context
  * @param source_path [in] as for xf_corpus_open(); pipes are allowed
@@ -306,8 +306,12 @@ XF_API xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, cons
  * one chunk, so the last one of a chunk may have fewer. A corpus of one chunk has the same batches as the same texts in
  * memory.
  *
- * If "data.sampling" is set, texts are segmented at random, and differently in each epoch. The call that begins an
- * epoch or seeks to another epoch then encodes the corpus again; the ids of both epochs are in memory during that time.
+ * "data.mix" is a list such as "general.tsv=0.5,manuals.tsv=3": how often the pairs of a file of the corpus occur in an
+ * epoch. It needs a corpus that was read from files, an encoded one or a part included. Other files have the factor 1.
+ *
+ * If "data.sampling" is set, texts are segmented at random, and differently in each epoch; if "data.augment" is set,
+ * this share of the pairs is changed, also differently in each epoch. The call that begins an epoch or seeks to another
+ * epoch then encodes the corpus again; the ids of both epochs are in memory during that time.
  *
  * @param corpus [in] may be freed afterwards
  * @param tokenizer [in] the tokenizer; NULL for a corpus of ids; may be freed afterwards
@@ -316,9 +320,10 @@ XF_API xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, cons
  * @param out [out] the batcher; free it with xf_batcher_free()
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: an unknown or missing language; a tokenizer that does not support
- *         "data.sampling"; an encoded corpus with "data.sampling", or of another tokenizer or other special tokens),
+ *         "data.sampling"; a file in "data.mix" that the corpus does not have; a corpus of ids or an encoded corpus
+ *         with "data.sampling" or "data.augment"; an encoded corpus of another tokenizer or other special tokens),
  *         XF_ERROR_CORRUPT, XF_ERROR_IO, XF_ERROR_NOT_FOUND (an encoded corpus), XF_ERROR_DATA (every pair was
- *         skipped), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
+ *         skipped, or "data.mix" leaves none), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 5.1
@@ -362,8 +367,8 @@ typedef struct xf_batcher_stats {
     /** Batches in this epoch; with an encoded corpus of several chunks an estimate until the last one. */
     int64_t batches;
     /**
-     * Pairs in this epoch; the same in every epoch unless "data.sampling" is set. With an encoded corpus, this and the
-     * following members count the present chunk.
+     * Pairs in this epoch; the same in every epoch unless "data.sampling", "data.augment", or "data.mix" is set. With
+     * an encoded corpus, this and the following members count the present chunk.
      */
     int64_t pairs;
     /** Pairs that this epoch skips because a side has more tokens than "data.max_tokens" or "data.batch_tokens". */
@@ -398,8 +403,8 @@ XF_API xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stat
  * @param batch [in] from 0 to the number of batches in that epoch (then xf_batcher_next() returns XF_DONE)
  * @param call [in] NULL: defaults
  * @param err [out] may be NULL
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (batch), XF_ERROR_NO_MEMORY; with "data.sampling"
- *         or an encoded corpus also the errors of xf_batcher_create(). On an error, the position is unchanged
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (batch), XF_ERROR_NO_MEMORY; with "data.sampling",
+ *         "data.augment", or an encoded corpus also the errors of xf_batcher_create(). On an error, the position is unchanged
  * @threads exclusive
  * @since 0.1
  */
@@ -416,7 +421,7 @@ XF_API xf_status xf_batcher_seek(xf_batcher *batcher, int64_t epoch, int64_t bat
  * @param call [in] NULL: defaults
  * @param err [out] may be NULL
  * @return as xf_batcher_seek(); XF_ERROR_STATE (the checkpoint contains no position), XF_ERROR_DATA (the pairs,
- *         "data.shuffle", "data.seed", or "data.sampling" differ)
+ *         "data.shuffle", "data.seed", "data.sampling", "data.augment", or "data.mix" differ)
  * @threads exclusive; shared-read for the trainer
  * @since 0.1
  */

@@ -71,8 +71,7 @@ xf_status xf_corpus_encode(xf_context *context, const char *source_path, const c
         check_pointer(folder, "folder");
         const auto own = shared(tokenizer, "tokenizer");
         const OptionsOf options(config);
-        XF_CHECK(!BatcherOptions::from(*options).sample(), XF_ERROR_INVALID_ARGUMENT,
-                 "data.sampling is set, expected 0: an encoded corpus has no text to segment");
+        BatcherOptions::from(*options).check_encoded();
         CorpusOptions corpus_options = CorpusOptions::from(*options);
         corpus_options.heap = heap_of(use->context);
         const Encoders encoders = batch_encoders(own->tokenizer, own->model.get(), *options, &use->context->pool());
@@ -200,12 +199,12 @@ xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stat
     return guard(err, [&] {
         const auto use = shared(batcher, "batcher");
         check_struct(stats, "stats");
-        const EncodedCorpus &corpus = use->batcher->corpus();
-        const Batcher::Position position = use->batcher->position();
-        put_struct(stats,
-                   xf_batcher_stats{0, position.epoch, position.batch_in_epoch(), use->batcher->batches_in_epoch(),
-                                    corpus.size(), corpus.skipped_too_long, corpus.skipped_empty,
-                                    std::ssize(corpus.src_ids), std::ssize(corpus.tgt_ids)});
+        const Batcher &batches = *use->batcher;
+        const EncodedCorpus &corpus = batches.corpus();
+        const Batcher::Position position = batches.position();
+        put_struct(stats, xf_batcher_stats{0, position.epoch, position.batch_in_epoch(), batches.batches_in_epoch(),
+                                           batches.pairs(), corpus.skipped_too_long, corpus.skipped_empty,
+                                           batches.src_tokens(), batches.tgt_tokens()});
     });
 }
 

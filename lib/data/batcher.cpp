@@ -63,12 +63,22 @@ BatcherOptions BatcherOptions::from(const Options &options) {
     b.seed = options.i64("data.seed");
     b.shuffle = options.boolean("data.shuffle");
     b.sampling = options.f64("data.sampling");
+    b.augment = options.f64("data.augment");
+    b.mix = options.str("data.mix");
     b.chunk_pairs = options.i64("data.chunk_pairs");
     return b;
 }
 
-Batcher::Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options, EncodeEpoch encode_epoch)
+void BatcherOptions::check_encoded() const {
+    for (const auto &[name, value] : {std::pair("sampling", sampling), std::pair("augment", augment)})
+        XF_CHECK(value == 0, XF_ERROR_INVALID_ARGUMENT,
+                 "data.%s is set, but an encoded corpus has no text; use a corpus of text", name);
+}
+
+Batcher::Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options, EncodeEpoch encode_epoch,
+                 Mix mix)
     : options_(options) {
+    chunks_.mix = std::move(mix);
     if (encode_epoch)
         chunks_.load = [encode = std::move(encode_epoch)](int64_t epoch, int64_t, const Call &call) {
             return encode(epoch, call);
@@ -86,23 +96,25 @@ Batcher::Batcher(Chunks chunks, const BatcherOptions &options, const Call &call)
 std::unique_ptr<Batcher> Batcher::create(const std::shared_ptr<const Corpus> &corpus, const Encoders &encoders,
                                          const BatcherOptions &options, const std::shared_ptr<Heap> &heap,
                                          const Corpus::Warn &warn, const Call &call) {
+    Mix mix{mix_factors(options.mix, corpus->files()), {}};
+    if (!mix.factors.empty()) mix.file = corpus->file_of_pairs();
     if (corpus->folder() != nullptr) {
         corpus->folder()->check_identity(encoders);
-        return create(corpus->folder(), options, heap, warn, call);
+        return create(corpus->folder(), options, std::move(mix), heap, warn, call);
     }
     EncodeEpoch encode = [corpus, encoders, longest = options.longest_side(), heap](int64_t epoch, const Call &now) {
         return std::make_shared<EncodedCorpus>(encode_corpus(*corpus, encoders, longest, now, heap, epoch));
     };
     auto encoded = encode(options.sample() ? 0 : TextKey::kUnsampled, call);
     report_skipped(*encoded, options, warn);
-    return std::make_unique<Batcher>(std::move(encoded), options, options.sample() ? std::move(encode) : EncodeEpoch());
+    return std::make_unique<Batcher>(std::move(encoded), options, options.sample() ? std::move(encode) : EncodeEpoch(),
+                                     std::move(mix));
 }
 
 std::unique_ptr<Batcher> Batcher::create(const std::shared_ptr<const CorpusFolder> &folder,
-                                         const BatcherOptions &options, const std::shared_ptr<Heap> &heap,
+                                         const BatcherOptions &options, Mix mix, const std::shared_ptr<Heap> &heap,
                                          const Corpus::Warn &warn, const Call &call) {
-    XF_CHECK(!options.sample(), XF_ERROR_INVALID_ARGUMENT,
-             "data.sampling is set, but an encoded corpus has no text to segment; use a corpus of text");
+    options.check_encoded();
     const int64_t parts = std::ssize(folder->parts()), pairs = folder->stats().kept;
     const int64_t count = std::min(parts, (pairs + options.chunk_pairs - 1) / options.chunk_pairs);
     const auto read = [folder, heap, longest = options.longest_side()](const std::vector<int64_t> &which,
@@ -114,7 +126,7 @@ std::unique_ptr<Batcher> Batcher::create(const std::shared_ptr<const CorpusFolde
         std::iota(all.begin(), all.end(), 0);
         auto encoded = read(all, call);
         report_skipped(*encoded, options, warn);
-        return std::make_unique<Batcher>(std::move(encoded), options);
+        return std::make_unique<Batcher>(std::move(encoded), options, EncodeEpoch(), std::move(mix));
     }
     // Chunk i consists of the parts [i, i + 1) * parts / count of an order that is new in each epoch.
     Chunks chunks;
@@ -126,23 +138,27 @@ std::unique_ptr<Batcher> Batcher::create(const std::shared_ptr<const CorpusFolde
         return read(which, now);
     };
     chunks.count = count;
+    chunks.mix = std::move(mix);
     const int64_t division[] = {count, options.longest_side()};
     chunks.fingerprint = hash64(division, sizeof division, folder->fingerprint());
     return std::make_unique<Batcher>(std::move(chunks), options, call);
 }
 
 std::map<std::string, std::string> Batcher::order() const {
-    return {{"data.batch_tokens", std::to_string(options_.batch_tokens)},
-            {"data.shuffle", options_.shuffle ? "true" : "false"},
-            {"data.seed", std::to_string(options_.seed)},
-            {"data.sampling", number(options_.sampling)}};
+    std::map<std::string, std::string> order = {{"data.batch_tokens", std::to_string(options_.batch_tokens)},
+                                                {"data.shuffle", options_.shuffle ? "true" : "false"},
+                                                {"data.seed", std::to_string(options_.seed)},
+                                                {"data.sampling", number(options_.sampling)}};
+    if (options_.augment > 0) order["data.augment"] = number(options_.augment);
+    if (!options_.mix.empty()) order["data.mix"] = options_.mix;
+    return order;
 }
 
 // The number of pairs that are sorted by length together.
-size_t Batcher::window_size(const EncodedCorpus &c) const {
+size_t Batcher::window_size(const Plan &plan) const {
     // The longer side fills a batch first, so its mean length determines the number of pairs per batch.
-    const int64_t tokens = std::max(c.src_ids.size(), c.tgt_ids.size());
-    const int64_t mean = std::max<int64_t>(1, tokens / std::max<int64_t>(1, c.size()));
+    const int64_t tokens = std::max(plan.src_tokens, plan.tgt_tokens);
+    const int64_t mean = std::max<int64_t>(1, tokens / std::max<int64_t>(1, std::ssize(plan.order)));
     return kBatchesPerWindow * std::max<int64_t>(1, options_.batch_tokens / mean);
 }
 
@@ -156,7 +172,7 @@ void Batcher::sort_windows(Plan *plan) const {
         uint32_t pair;
         auto operator<=>(const Key &) const = default;
     };
-    const size_t n = order.size(), window = window_size(c);
+    const size_t n = order.size(), window = window_size(*plan);
     std::vector<Key> keys;
     for (size_t begin = 0; begin < n; begin += window) {
         const size_t end = std::min(n, begin + window);
@@ -189,13 +205,32 @@ void Batcher::divide_into_batches(Plan *plan) const {
     plan->starts.push_back(plan->order.size());
 }
 
+// The pairs of an epoch in the order of the corpus.
+std::vector<uint32_t> Batcher::pairs_of_epoch(const EncodedCorpus &corpus, int64_t epoch) const {
+    std::vector<uint32_t> pairs;
+    for (int64_t i = 0; i < corpus.size(); ++i) {
+        const int64_t count = chunks_.mix.count(corpus.corpus_index[i], options_.seed, epoch);
+        XF_CHECK(std::ssize(pairs) + count < kMaxInt32, XF_ERROR_LIMIT,
+                 "data.mix gives an epoch more than %" PRId64 " pairs", kMaxInt32 - 1);
+        pairs.insert(pairs.end(), count, i);
+    }
+    XF_CHECK(!pairs.empty() || corpus.size() == 0 || chunks_.count > 1, XF_ERROR_DATA,
+             "data.mix leaves no pair of the corpus in epoch %" PRId64, epoch);
+    return pairs;
+}
+
 Batcher::Plan Batcher::make_plan(std::shared_ptr<const EncodedCorpus> corpus, const Position &position) const {
-    const uint64_t n = corpus->size(), seed = options_.seed ^ (position.chunk * kChunkStride);
+    const std::vector<uint32_t> pairs = pairs_of_epoch(*corpus, position.epoch);
+    const uint64_t n = pairs.size(), seed = options_.seed ^ (position.chunk * kChunkStride);
     Plan plan;
     plan.corpus = std::move(corpus);
     plan.order.resize(n);
     const Permutation pair_order(seed, position.epoch, n);
-    for (uint64_t i = 0; i < n; ++i) plan.order[i] = options_.shuffle ? pair_order(i) : i;
+    for (uint64_t i = 0; i < n; ++i) plan.order[i] = pairs[options_.shuffle ? pair_order(i) : i];
+    for (const uint32_t pair : pairs) {
+        plan.src_tokens += plan.corpus->src_length(pair);
+        plan.tgt_tokens += plan.corpus->tgt_length(pair);
+    }
     if (options_.shuffle) sort_windows(&plan);
     divide_into_batches(&plan);
     if (!options_.shuffle) return plan;
@@ -204,6 +239,8 @@ Batcher::Plan Batcher::make_plan(std::shared_ptr<const EncodedCorpus> corpus, co
     const Permutation batch_order(seed ^ kBatchOrderStream, position.epoch, count);
     Plan mixed;
     mixed.corpus = plan.corpus;
+    mixed.src_tokens = plan.src_tokens;
+    mixed.tgt_tokens = plan.tgt_tokens;
     mixed.order.reserve(n);
     mixed.starts.reserve(count + 1);
     mixed.starts.push_back(0);
@@ -257,7 +294,8 @@ std::shared_ptr<const EncodedCorpus> Batcher::load(int64_t epoch, int64_t chunk,
 std::unique_ptr<Batcher> Batcher::unsampled(const Call &call) const {
     if (!chunks_.load || chunks_.count > 1) return nullptr;
     BatcherOptions options = options_;
-    options.sampling = 0;
+    options.sampling = options.augment = 0;
+    options.mix.clear();
     auto batcher = std::make_unique<Batcher>(chunks_.load(TextKey::kUnsampled, 0, call), options);
     batcher->seek({position_.epoch, 0});
     return batcher;
@@ -268,9 +306,10 @@ int64_t Batcher::batches_in_epoch() const {
     return (position_.before + batches_in_chunk()) * chunks_.count / (position_.chunk + 1);
 }
 
-// Without shuffling, all epochs of the pairs in memory are the same.
+// Without shuffling and data.mix, all epochs of the pairs in memory are the same.
 bool Batcher::same_plan(const Position &a, const Position &b) const {
-    return (a.epoch == b.epoch || (!options_.shuffle && !chunks_.load)) && a.chunk == b.chunk;
+    const bool same_epochs = !options_.shuffle && !chunks_.load && options_.mix.empty();
+    return (a.epoch == b.epoch || same_epochs) && a.chunk == b.chunk;
 }
 
 Batcher::Position Batcher::after_chunk() const {

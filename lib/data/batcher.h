@@ -1,11 +1,11 @@
 // Batches of similar numbers of tokens, in a reproducible order.
 //
-// An epoch contains every pair once. The pairs are permuted, divided into windows, sorted by length within each window,
-// and divided into batches of at most batch_tokens source tokens and at most batch_tokens target tokens (the paper's
-// "25000 source tokens and 25000 target tokens", s. 5.1). Then the batches of the epoch are permuted. The result is a
-// pure function of (corpus, options, epoch, batch), so a position is two integers and resuming needs no replay. With
-// random segmentation, the corpus is encoded again at the beginning of each epoch. The number of batches differs
-// slightly between epochs.
+// An epoch contains every pair once, or as often as data.mix says (mix.h). The pairs are permuted, divided into
+// windows, sorted by length within each window, and divided into batches of at most batch_tokens source tokens and at
+// most batch_tokens target tokens (the paper's "25000 source tokens and 25000 target tokens", s. 5.1). Then the batches
+// of the epoch are permuted. The result is a pure function of (corpus, options, epoch, batch), so a position is two
+// integers and resuming needs no replay. With random segmentation, the corpus is encoded again at the beginning of each
+// epoch. The number of batches differs slightly between epochs.
 //
 // An encoded corpus that is larger than memory is read in chunks (corpus_folder.h). All of the above then applies to
 // each chunk: it is loaded, planned, and used to its end before the next one is loaded, and a position contains the
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "data/encoded_corpus.h"
+#include "data/mix.h"
 #include "xformer/data.h"
 
 namespace xf {
@@ -47,12 +48,17 @@ struct BatcherOptions {
     uint64_t seed = 1;
     bool shuffle = true;            // if false, every epoch has the order of the corpus
     double sampling = 0;            // random segmentation by the encoders (text/sampling.h); 0 is off
+    double augment = 0;             // share of pairs that the encoders change (text/augmentation.h)
+    std::string mix = {};           // factors of files (mix.h)
     int64_t chunk_pairs = 1 << 20;  // pairs of an encoded corpus that are in memory at a time
 
     static BatcherOptions from(const Options &options);
+    // XF_ERROR_INVALID_ARGUMENT for options that need the text of a corpus.
+    void check_encoded() const;
     // The limit for encode_corpus(). A pair must also fit into a batch.
     int64_t longest_side() const { return std::min(max_tokens, batch_tokens); }
-    bool sample() const { return sampling > 0; }
+    // Whether each epoch has other ids.
+    bool sample() const { return sampling > 0 || augment > 0; }
 };
 
 class Batcher {
@@ -78,13 +84,15 @@ public:
 
     // The corpus is encoded for epoch 0 or, without encode_epoch, for all epochs. Its pairs must fit into a batch.
     // XF_ERROR_DATA if there are no pairs; XF_ERROR_LIMIT for 2^31 - 1 or more.
-    Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options, EncodeEpoch encode_epoch = {});
+    Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options, EncodeEpoch encode_epoch = {},
+            Mix mix = {});
 
     // Loads a chunk of an epoch, which may have no pairs.
     struct Chunks {
         std::function<std::shared_ptr<const EncodedCorpus>(int64_t epoch, int64_t chunk, const Call &call)> load;
         int64_t count = 1;
         uint64_t fingerprint = 0;  // of all pairs and of how they are divided
+        Mix mix = {};
     };
     // Loads the first chunk.
     Batcher(Chunks chunks, const BatcherOptions &options, const Call &call);
@@ -92,7 +100,7 @@ public:
     // Creates the batcher of an encoded corpus on disk. A corpus of one chunk has the batches of the same pairs in
     // memory.
     static std::unique_ptr<Batcher> create(const std::shared_ptr<const CorpusFolder> &folder,
-                                           const BatcherOptions &options, const std::shared_ptr<Heap> &heap,
+                                           const BatcherOptions &options, Mix mix, const std::shared_ptr<Heap> &heap,
                                            const Corpus::Warn &warn, const Call &call);
 
     // Sets *batch to the next batch. At the end of an epoch returns false and leaves *batch unchanged; the following
@@ -126,6 +134,10 @@ public:
     std::unique_ptr<Batcher> unsampled(const Call &call) const;
 
     int64_t batches_in_chunk() const { return batches(plan_); }
+    // The pairs of all batches of the current epoch, or its chunk, and their tokens.
+    int64_t pairs() const { return std::ssize(plan_.order); }
+    int64_t src_tokens() const { return plan_.src_tokens; }
+    int64_t tgt_tokens() const { return plan_.tgt_tokens; }
     // With several chunks an estimate, but exact in the last one.
     int64_t batches_in_epoch() const;
     // The corpus of the current epoch, or its chunk.
@@ -141,8 +153,9 @@ public:
 private:
     struct Plan {
         std::shared_ptr<const EncodedCorpus> corpus;
-        std::vector<uint32_t> order;   // [size()]: the pairs of all batches
+        std::vector<uint32_t> order;   // the pairs of all batches
         std::vector<uint32_t> starts;  // [batches + 1]: index in `order` of each batch's first pair
+        int64_t src_tokens = 0, tgt_tokens = 0;
     };
 
     static int64_t batches(const Plan &plan) { return std::ssize(plan.starts) - 1; }
@@ -152,7 +165,8 @@ private:
     Position after_chunk() const;
     Position locate(int64_t epoch, int64_t batch, const Call &call) const;
     Plan take_plan(const Position &position, const Call &call);
-    size_t window_size(const EncodedCorpus &corpus) const;
+    std::vector<uint32_t> pairs_of_epoch(const EncodedCorpus &corpus, int64_t epoch) const;
+    size_t window_size(const Plan &plan) const;
     void sort_windows(Plan *plan) const;
     void divide_into_batches(Plan *plan) const;
     Plan make_plan(std::shared_ptr<const EncodedCorpus> corpus, const Position &position) const;

@@ -94,6 +94,16 @@ std::string Corpus::text_sha256() const {
     return hash.hex();
 }
 
+const std::vector<CorpusFile> &Corpus::files() const { return folder_ != nullptr ? folder_->files() : store_->files; }
+
+std::function<size_t(int64_t)> Corpus::file_of_pairs() const {
+    if (all_) return [files = files()](int64_t pair) { return file_of(files, pair); };
+    // Not this corpus, whose text the caller may free.
+    std::vector<uint32_t> file(size());
+    for (int64_t i = 0; i < size(); ++i) file[i] = file_of(files(), stored(i));
+    return [file = std::move(file)](int64_t pair) -> size_t { return file[pair]; };
+}
+
 void Corpus::check_in_memory() const {
     XF_CHECK(folder_ == nullptr, XF_ERROR_STATE, "the corpus is encoded on disk, expected one in memory");
 }

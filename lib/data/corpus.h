@@ -20,6 +20,7 @@
 #include "core/call.h"
 #include "core/heap.h"
 #include "core/options.h"
+#include "data/mix.h"
 #include "xformer/data.h"
 
 namespace xf {
@@ -79,8 +80,12 @@ public:
     // Reads files as open_tsv() or open_pair() do, but passes on the pairs in parts that end after part_pairs pairs or
     // some MiB, so that the memory does not depend on the files. Reports progress as "encode", in bytes.
     using TakePart = std::function<void(const Corpus &)>;
-    static CorpusStats read_in_parts(const TextFiles &files, const CorpusOptions &options, const Warn &warn,
-                                     const Call &call, const TakePart &take);
+    struct InParts {
+        CorpusStats stats;
+        std::vector<CorpusFile> files;
+    };
+    static InParts read_in_parts(const TextFiles &files, const CorpusOptions &options, const Warn &warn,
+                                 const Call &call, const TakePart &take);
     // An encoded corpus on disk. Its pairs are not in memory, so only size() and stats() apply to it.
     static std::shared_ptr<const Corpus> from_folder(std::shared_ptr<const CorpusFolder> folder);
     // Copies token ids; each sentence includes its end token. XF_ERROR_INVALID_ARGUMENT for offsets that do not
@@ -108,6 +113,10 @@ public:
     // For a corpus of ids. The end tokens are included.
     std::span<const int32_t> source_ids(int64_t i) const { return ids(2 * stored(i)); }
     std::span<const int32_t> target_ids(int64_t i) const { return ids(2 * stored(i) + 1); }
+    // The files of which this is the corpus or a part, in the order of their pairs; empty unless it is from files.
+    const std::vector<CorpusFile> &files() const;
+    // The index in files() of each pair's file; there must be files.
+    std::function<size_t(int64_t pair)> file_of_pairs() const;
     const CorpusStats &stats() const { return stats_; }
 
     // Throws XF_ERROR_OUT_OF_RANGE unless 0 <= i < size().
@@ -124,6 +133,7 @@ private:
         HeapVector<char> bytes;        // source, target, source, target, ...: text or int32 ids
         HeapVector<uint64_t> offsets;  // [2 * pairs + 1]
         bool is_text = true;
+        std::vector<CorpusFile> files;
     };
 
     explicit Corpus(std::shared_ptr<const Store> store);

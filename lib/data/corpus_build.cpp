@@ -71,7 +71,7 @@ public:
           keys_(HeapAllocator<uint64_t>(options.heap)) {}
 
     // Passes on the pairs in parts instead of keeping them.
-    CorpusStats read_in_parts(const TextFiles &files, const Corpus::TakePart &take) {
+    Corpus::InParts read_in_parts(const TextFiles &files, const Corpus::TakePart &take) {
         take_ = &take;
         for (const std::string *path : {&files.source, &files.target})
             if (!path->empty())
@@ -85,7 +85,7 @@ public:
             read_parallel(files.source, files.target);
         if (store_->offsets.size() > 1) pass_on();
         call_.progress("encode", read_bytes_, read_bytes_);
-        return stats_;
+        return {stats_, std::move(files_)};
     }
 
     // Reads a file or all files of a folder.
@@ -125,6 +125,7 @@ public:
 
     std::shared_ptr<const Corpus> finish() {
         if (options_.sample > 0) drop_surplus();
+        store_->files = std::move(files_);
         std::shared_ptr<Corpus> corpus(new Corpus(std::move(store_)));
         corpus->stats_ = stats_;
         return corpus;
@@ -136,7 +137,12 @@ private:
         int64_t line;
     };
 
+    void begin_file(const std::string &path) {
+        files_.push_back({path.substr(name_offset(path)), take_ != nullptr ? stats_.kept : stored_pairs()});
+    }
+
     void read_lines(const std::string &path) {
+        begin_file(path);
         LineReader reader(open_file_source(path), line_bound(2), call_);
         reserve(reader.size_hint());
         const std::string file = shorten_path(path);
@@ -147,6 +153,7 @@ private:
     }
 
     void read_pair(const std::string &source_path, const std::string &target_path) {
+        begin_file(source_path);
         LineReader src(open_file_source(source_path), line_bound(1), call_);
         LineReader tgt(open_file_source(target_path), line_bound(1), call_);
         reserve(src.size_hint() + tgt.size_hint());
@@ -287,7 +294,12 @@ private:
         auto &bytes = store_->bytes;
         auto &offsets = store_->offsets;
         size_t kept = 0, end = 0;
+        auto file = files_.begin();
+        const auto begin_files = [&](size_t pair) {
+            for (; file != files_.end() && size_t(file->first) <= pair; ++file) file->first = kept;
+        };
         for (size_t i = 0; i < keys_.size(); ++i) {
+            begin_files(i);
             if (keys_[i] > largest_key_) continue;
             keys_[kept] = keys_[i];
             const uint64_t begin = offsets[2 * i], middle = offsets[2 * i + 1], stop = offsets[2 * i + 2];
@@ -296,6 +308,7 @@ private:
             end += stop - begin;
             offsets[2 * ++kept] = end;
         }
+        begin_files(keys_.size());
         keys_.resize(kept);
         offsets.resize(2 * kept + 1);
         bytes.resize(end);
@@ -356,6 +369,7 @@ private:
     std::shared_ptr<Corpus::Store> store_;
     CorpusStats stats_;
     int64_t warned_ = 0;
+    std::vector<CorpusFile> files_;
     const Corpus::TakePart *take_ = nullptr;
     int64_t read_bytes_ = 0, total_bytes_ = 0;
     const Permutation sample_order_;
@@ -363,8 +377,8 @@ private:
     uint64_t largest_key_ = std::numeric_limits<uint64_t>::max();
 };
 
-CorpusStats Corpus::read_in_parts(const TextFiles &files, const CorpusOptions &options, const Warn &warn,
-                                  const Call &call, const TakePart &take) {
+Corpus::InParts Corpus::read_in_parts(const TextFiles &files, const CorpusOptions &options, const Warn &warn,
+                                      const Call &call, const TakePart &take) {
     return CorpusBuilder(options, warn, call).read_in_parts(files, take);
 }
 

@@ -27,7 +27,8 @@ constexpr char kFolderFormat[] = "xformer-corpus", kFolderVersion[] = "1";
 constexpr char kFolderFormatKey[] = "format", kFolderVersionKey[] = "format_version", kTextKey[] = "text_sha256",
                kTokenizerKey[] = "tokenizer_sha256";
 // Tensors of the index, and the columns of the first one.
-constexpr char kParts[] = "parts", kDigests[] = "part_sha256", kLines[] = "lines";
+constexpr char kParts[] = "parts", kDigests[] = "part_sha256", kLines[] = "lines", kFileNames[] = "file_names",
+               kFileFirsts[] = "file_first_pairs";
 constexpr int64_t kPartColumns = 3;
 constexpr int64_t CorpusStats::*kLineCounts[] = {
     &CorpusStats::lines,      &CorpusStats::kept,     &CorpusStats::no_tab,       &CorpusStats::many_tabs,
@@ -209,7 +210,7 @@ public:
         if (!has_file(path_, name) || !reuse(path, text)) write(path, text, texts);
     }
 
-    void finish(const CorpusStats &stats) const {
+    void finish(const CorpusStats &stats, const std::vector<CorpusFile> &files) const {
         write_tokenizer();
         std::vector<int64_t> numbers, lines;
         std::string digests;
@@ -218,11 +219,19 @@ public:
             digests += part.sha256;
         }
         for (const auto count : kLineCounts) lines.push_back(stats.*count);
+        std::string names;
+        std::vector<int64_t> firsts;
+        for (const CorpusFile &file : files) {
+            names += file.name + '\0';
+            firsts.push_back(file.first);
+        }
         const int64_t parts = std::ssize(parts_);
         SafetensorsWriter writer = writer_of();
         add_tensor(&writer, kParts, "I64", {parts, kPartColumns}, std::span<const int64_t>(numbers));
         add_tensor(&writer, kDigests, "U8", {parts, int64_t{kDigestDigits}}, std::span<const char>(digests));
         add_tensor(&writer, kLines, "I64", {std::ssize(lines)}, std::span<const int64_t>(lines));
+        add_tensor(&writer, kFileNames, "U8", {std::ssize(names)}, std::span<const char>(names));
+        add_tensor(&writer, kFileFirsts, "I64", {std::ssize(firsts)}, std::span<const int64_t>(firsts));
         save(writer, file_in(path_, kIndexName));
     }
 
@@ -326,10 +335,10 @@ CorpusStats CorpusFolder::encode(const std::string &path, const TextFiles &texts
                                  const Encoders &encoders, const std::string &tokenizer, const Corpus::Warn &warn,
                                  const Call &call) {
     FolderWriter writer(path, encoders, tokenizer, warn, call);
-    const CorpusStats stats =
+    const Corpus::InParts read =
         Corpus::read_in_parts(texts, options, warn, call, [&](const Corpus &part) { writer.take(part); });
-    writer.finish(stats);
-    return stats;
+    writer.finish(read.stats, read.files);
+    return read.stats;
 }
 
 CorpusFolder::CorpusFolder(const std::string &path) : path_(path), first_pairs_(1, 0) {
@@ -338,11 +347,14 @@ CorpusFolder::CorpusFolder(const std::string &path) : path_(path), first_pairs_(
     const int64_t count = require(reader, kParts, {"I64"}, {-1, kPartColumns}).shape[0];
     require(reader, kDigests, {"U8"}, {count, int64_t{kDigestDigits}});
     require(reader, kLines, {"I64"}, {std::ssize(kLineCounts)});
-    std::vector<int64_t> numbers(count * kPartColumns), lines(std::size(kLineCounts));
-    std::string digests(count * kDigestDigits, '\0');
+    const int64_t files = require(reader, kFileFirsts, {"I64"}, {-1}).shape[0];
+    std::vector<int64_t> numbers(count * kPartColumns), lines(std::size(kLineCounts)), firsts(files);
+    std::string digests(count * kDigestDigits, '\0'), names(require(reader, kFileNames, {"U8"}, {-1}).shape[0], '\0');
     reader.load_all([&](const TensorInfo &tensor) -> void * {
         if (tensor.name == kParts) return numbers.data();
         if (tensor.name == kDigests) return digests.data();
+        if (tensor.name == kFileNames) return names.data();
+        if (tensor.name == kFileFirsts) return firsts.data();
         return tensor.name == kLines ? lines.data() : nullptr;
     });
     for (const std::vector<int64_t> *each : {&numbers, &lines})
@@ -364,10 +376,18 @@ CorpusFolder::CorpusFolder(const std::string &path) : path_(path), first_pairs_(
     XF_CHECK(count > 0 && first_pairs_.back() == stats_.kept, XF_ERROR_CORRUPT,
              "'%s' has %" PRId64 " pairs in %" PRId64 " parts, expected %" PRId64 " pairs", name.c_str(),
              first_pairs_.back(), count, stats_.kept);
+    size_t at = 0;
+    for (const int64_t first : firsts) {
+        const size_t end = names.find('\0', at);
+        const int64_t least = files_.empty() ? 0 : files_.back().first;
+        XF_CHECK(end != std::string::npos && first >= least && first <= stats_.kept && (at > 0 || first == 0),
+                 XF_ERROR_CORRUPT, "'%s' has an invalid list of files", name.c_str());
+        files_.push_back({names.substr(at, end - at), first});
+        at = end + 1;
+    }
     for (const auto &[key, value] : reader.metadata())
         if (key != kDigestKey && key != kFolderFormatKey && key != kFolderVersionKey) identity_[key] = value;
-    const std::string digest = value_of(reader.metadata(), kDigestKey);
-    fingerprint_ = hash64(digest.data(), digest.size());
+    fingerprint_ = hash64(digests.data(), digests.size());
 }
 
 void CorpusFolder::check_identity(const Encoders &encoders) const {

@@ -50,6 +50,7 @@ public:
 
     const CorpusStats &stats() const { return stats_; }
     const std::vector<Part> &parts() const { return parts_; }
+    const std::vector<CorpusFile> &files() const { return files_; }
 
     // Throws XF_ERROR_INVALID_ARGUMENT if the encoders are not those with which the corpus was encoded.
     void check_identity(const Encoders &encoders) const;
@@ -59,7 +60,7 @@ public:
     EncodedCorpus read(const std::vector<int64_t> &parts, int64_t max_tokens_per_side,
                        const std::shared_ptr<Heap> &heap, const Call &call) const;
 
-    // A hash of the whole content.
+    // A hash of all parts.
     uint64_t fingerprint() const { return fingerprint_; }
 
 private:
@@ -68,6 +69,7 @@ private:
     Metadata identity_;
     std::vector<Part> parts_;
     std::vector<int64_t> first_pairs_;  // [parts + 1]
+    std::vector<CorpusFile> files_;
     uint64_t fingerprint_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/sha256.h"
 #include "core/thread_pool.h"
+#include "text/augmentation.h"
 
 namespace xf {
 namespace {
@@ -71,8 +72,11 @@ bool TextEncoder::encode(Side side, std::string_view text, std::vector<int32_t> 
 Encoders batch_encoders(const std::shared_ptr<const Tokenizer> &tokenizer, const Options *model, const Options &options,
                         ThreadPool *pool) {
     Encoders encoders{pool, {}};
+    const auto augmentation = Augmentation::from(options);
     if (tokenizer == nullptr) {
         Sampling::from(options).check(nullptr);
+        XF_CHECK(augmentation.share == 0, XF_ERROR_INVALID_ARGUMENT,
+                 "option 'data.augment' is %s for a corpus of ids, expected 0", number(augmentation.share).c_str());
         return encoders;
     }
     Options own = model != nullptr ? *model : options;
@@ -82,12 +86,16 @@ Encoders batch_encoders(const std::shared_ptr<const Tokenizer> &tokenizer, const
     sampling.check(tokenizer.get());
     encoders.identity = [encoder] { return encoder->identity(); };
     for (int worker = 0; worker < pool->workers(); ++worker)
-        encoders.of_worker.push_back([encoder, sampling, scratch = EncodeScratch()](
-                                         const TextKey &key, std::string_view text, auto *ids) mutable {
-            std::optional<Sampler> sampler;
-            if (key.epoch != TextKey::kUnsampled) sampler.emplace(sampling, key.epoch, key.number());
-            encoder->encode(key.side, text, ids, &scratch, sampler ? &*sampler : nullptr);
-        });
+        encoders.of_worker.push_back(
+            [encoder, sampling, augmentation, scratch = EncodeScratch(), changed = std::string()](
+                const TextKey &key, std::string_view text, auto *ids) mutable {
+                std::optional<Sampler> sampler;
+                if (key.epoch != TextKey::kUnsampled) {
+                    if (sampling.value > 0) sampler.emplace(sampling, key.epoch, key.number());
+                    text = augmentation.apply(text, key.side == Side::kSource, key.epoch, key.pair, &changed);
+                }
+                encoder->encode(key.side, text, ids, &scratch, sampler ? &*sampler : nullptr);
+            });
     return encoders;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Segmentation at random in training: whom it is refused, who never sees it, and that a resumed run is the run that was
- * never interrupted.
+ * Segmentation and changes at random in training: for which corpora they are refused, what does not use them, and that
+ * a resumed run is the run that was never interrupted.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,6 +12,7 @@ static xf_config *sampling(const char *value) {
     xf_config *config = small_config("cpu:ref");
     set(config, "data.max_tokens", "40");
     set(config, "data.sampling", value);
+    set(config, "data.augment", strcmp(value, "0.3") == 0 ? "0.4" : "0");
     return config;
 }
 
@@ -44,6 +45,17 @@ TEST(refused) {
     const xf_batch pairs = next_batch(world.batcher);
     MAKE(corpus, ids, xf_corpus_from_ids(world.context, &pairs, NULL, &ids, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_batcher_create(ids, NULL, config, NULL, &out, err));
+
+    set(config, "data.sampling", "0");
+    set(config, "data.augment", "0.1");
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_batcher_create(ids, NULL, config, NULL, &out, err));
+    SAYS("'data.augment'");
+    set(config, "data.augment", "0");
+    set(config, "data.mix", "a.tsv=1");
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_batcher_create(ids, NULL, config, NULL, &out, err));
+    SAYS("the corpus was not read from files");
+    set(config, "data.mix", "");
+    set(config, "data.sampling", "1.5");
 
     ACCEPTED(xf_batcher_create(world.corpus, unigram, config, NULL, &out, err)); /* an alpha may be more than 1 */
     xf_batcher_free(out);
@@ -180,7 +192,11 @@ TEST(resume) {
     assert_same_files(whole, parts);
 
     /* Other options would not continue the run, and the sentence names them. */
-    static const char *const others[][2] = {{"data.sampling", "0.2"}, {"data.sampling", "0"}, {"data.seed", "8"}};
+    static const char *const others[][2] = {{"data.sampling", "0.2"},
+                                            {"data.sampling", "0"},
+                                            {"data.seed", "8"},
+                                            {"data.augment", "0.1"},
+                                            {"data.augment", "0"}};
     MAKE(trainer, trainer, resume_trainer(world.context, half, NULL, &trainer, err));
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
         OWNED_CONFIG *other = sampling("0.3");

@@ -18,6 +18,7 @@ train() {
         --eval-every 0 --quiet "$@" </dev/null
 }
 sum() { (cd "$1" && sha256sum ./*.safetensors tokenizer.json); }
+parts() { (cd "$1" && sha256sum ./part-*.safetensors tokenizer.json); }
 
 # One chunk: the model of the same texts.
 expect 0 "" encode --output all pairs.tsv
@@ -32,12 +33,12 @@ expect 0 "" train --train pairs.tsv --hold-out 0 --resume encoded.xf.ckpt --mode
 expect 0 "" train --train all --resume texts.xf.ckpt --model again.xf --steps 50
 holds "each continues the other's checkpoint" cmp mixed.xf again.xf
 
-# The files depend on the texts only.
+# The parts depend on the texts only; the index also contains the names of the files.
 expect 0 "" encode --output parallel --threads 3 sources targets
-holds "two files give the same corpus" test "$(sum parallel)" = "$(sum all)"
+holds "two files give the same parts" test "$(parts parallel)" = "$(parts all)"
 expect 0 "" bash -c "'$translate' encode --output piped --data.part_pairs 100 --tokenizer all/tokenizer.json /dev/stdin \
     < <(cat pairs.tsv)"
-holds "a pipe gives the same corpus" test "$(sum piped)" = "$(sum all)"
+holds "a pipe gives the same parts" test "$(parts piped)" = "$(parts all)"
 expect 2 "can be read only once" encode --output none <(cat pairs.tsv)
 expect 0 "" encode --output sampled --data.sample 200 pairs.tsv
 holds "a sample is for the tokenizer only" grep -q '^corpus *1000 pairs' stdout
@@ -56,15 +57,40 @@ for step in 1 20 34 70; do
 done
 expect 0 "" train "${chunks[@]}" --model threads.xf --threads 3 --steps 160
 holds "threads make the same model" cmp threads.xf whole.xf
+expect 0 "" train "${chunks[@]:2}" --train piped --resume whole.xf.ckpt --model piped.xf --steps 161
 expect 1 "different pairs" train "${chunks[@]}" --data.chunk_pairs 500 --resume whole.xf.ckpt --model other.xf --steps 161
+
+# Two files in proportion, from the texts and encoded in chunks: an interrupted run resumes exactly.
+mkdir texts
+head -n 700 pairs.tsv >texts/a.tsv
+tail -n 300 pairs.tsv >texts/b.tsv
+expect 0 "" encode --output two --tokenizer all/tokenizer.json texts
+holds "the parts are those of one file" test "$(parts two)" = "$(parts all)"
+mixed=(--data.mix a.tsv=0.4,b.tsv=2.5 --train.shards 2 --save-every 0)
+for kind in "texts --hold-out 0 --data.augment 0.3 --tokenizer all/tokenizer.json" "two --data.chunk_pairs 250"; do
+    rm -f mix*.xf*
+    expect 0 "" train --train $kind "${mixed[@]}" --model mix.xf --steps 150
+    for step in 21 75; do
+        rm -f mix-parts.xf*
+        expect 0 "" train --train $kind "${mixed[@]}" --model mix-parts.xf --steps "$step"
+        expect 0 "" train --train $kind "${mixed[@]}" --model mix-parts.xf --continue --threads 2 --steps 150
+        holds "resuming with data.mix after step $step makes the same model" cmp mix-parts.xf mix.xf
+    done
+done
+expect 1 "option 'data.mix' is ''" train --train two --data.chunk_pairs 250 --train.shards 2 --resume mix.xf.ckpt \
+    --model other.xf --steps 151
 if [ -n "$mpirun" ]; then
     ranks() {
-        timeout 100 "$mpirun" --allow-run-as-root --oversubscribe -n 2 "$translate" train --preset tiny \
+        timeout 100 "$mpirun" --allow-run-as-root --oversubscribe -n "${count:-2}" "$translate" train --preset tiny \
             --model.d_model 16 --model.d_ff 32 --data.batch_tokens 400 --threads 1 --eval-every 0 --quiet "$@" </dev/null
     }
     expect 0 "" ranks "${chunks[@]}" --model ranks.xf --steps 160
     holds "two ranks make the same model" cmp ranks.xf whole.xf
     holds "and the same checkpoint" cmp ranks.xf.ckpt whole.xf.ckpt
+    four=(--train two --data.chunk_pairs 250 "${mixed[@]:0:2}" --train.shards 4 --steps 60)
+    expect 0 "" train "${four[@]}" --model one.xf
+    count=4 expect 0 "" ranks "${four[@]}" --model four.xf
+    holds "four ranks make the model of one process" cmp four.xf one.xf
     # A part that is damaged during training stops all ranks with a message; the last checkpoint remains.
     cp -r all damaged
     printf x | dd of=damaged/part-00003.safetensors bs=1 seek=2000 conv=notrunc status=none
@@ -85,7 +111,13 @@ expect 0 "" encode --output bad --tokenizer all/tokenizer.json pairs.tsv
 holds "a missing part is encoded again" test "$(sum bad)" = "$(sum all)"
 expect 0 "" encode --output other --tokenizer.vocab_size 280 pairs.tsv
 expect 1 "encoded with another tokenizer" train --train all --tokenizer other/tokenizer.json --model bad.xf --steps 1
-expect 1 "has no text to segment" train --train all --data.sampling 0.1 --model bad.xf --steps 1
+expect 1 "data.sampling is set, but an encoded corpus has no text" train --train all --data.sampling 0.1 \
+    --model bad.xf --steps 1
+expect 1 "data.augment is set, but an encoded corpus has no text" train --train all --data.augment 0.1 \
+    --model bad.xf --steps 1
+expect 1 "'x.tsv', which is not in the corpus (its first file is 'pairs.tsv')" train --train all \
+    --data.mix x.tsv=2 --model bad.xf --steps 1
+expect 0 "" train --train all --data.mix pairs.tsv=2 --model mixed.xf --steps 1
 expect 1 "has no text to translate" "$translate" evaluate --model encoded.xf --test all
 expect 1 "no text for BLEU" train --train all --dev all --model bad.xf --steps 1
 # The dev loss is that of all pairs, in one chunk or in several. The texts for training are in memory.
@@ -122,4 +154,4 @@ holds "the first part was kept" test "$(stat -c %Y%i stopped/part-00000.safetens
 expect 1 "File too large" bash -c "ulimit -f 4; '$translate' encode --output full --data.part_pairs 1000 \
     --tokenizer all/tokenizer.json pairs.tsv"
 holds "no partial file remains" test -z "$(ls -A full)"
-end_checks 55
+end_checks 79

@@ -337,7 +337,8 @@ XF_TEST(hostile_numbers_are_refused) {
             std::memcpy(dst, reinterpret_cast<const char *>(values.data()) + offset, bytes);
         };
     };
-    const auto index_of = [&](std::vector<int64_t> row, const std::string &digest, int64_t kept) {
+    const auto index_of = [&](std::vector<int64_t> row, const std::string &digest, int64_t kept,
+                              const std::string &names = {"a\0", 2}, const std::vector<int64_t> &firsts = {0}) {
         const std::vector<int64_t> lines = {kept, kept, 0, 0, 0, 0, 0, 0};
         SafetensorsWriter writer;
         writer.set_metadata("format", "xformer-corpus");
@@ -346,6 +347,8 @@ XF_TEST(hostile_numbers_are_refused) {
         writer.add("parts", "I64", {1, 3}, numbers(row));
         writer.add("part_sha256", "U8", {1, 64}, numbers(digest));
         writer.add("lines", "I64", {8}, numbers(lines));
+        writer.add("file_names", "U8", {std::ssize(names)}, numbers(names));
+        writer.add("file_first_pairs", "I64", {std::ssize(firsts)}, numbers(firsts));
         AtomicFile file(world.index());
         writer.write(&file, "index");
         file.commit();
@@ -359,6 +362,16 @@ XF_TEST(hostile_numbers_are_refused) {
     }
     index_of({2, 2, 2}, digest, 1);
     CHECK_FAILS(world.batcher(), XF_ERROR_CORRUPT);
+    // Lists of files: the names and the numbers of their first pairs.
+    const std::string two{"a\0b\0", 4};
+    index_of({2, 2, 2}, digest, 2, two, {0, 2});
+    CHECK_EQ(CorpusFolder(world.folder).files()[1].first, 2);
+    const std::pair<std::string, std::vector<int64_t>> lists[] = {{two, {0, 3}},    {two, {1, 2}}, {two, {0, -1}},
+                                                                  {two, {0, 1, 2}}, {"ab", {0}},   {"", {0}}};
+    for (const auto &[names, firsts] : lists) {
+        index_of({2, 2, 2}, digest, 2, names, firsts);
+        CHECK_REFUSED(CorpusFolder(world.folder), XF_ERROR_CORRUPT, "has an invalid list of files");
+    }
 
     const auto part_of = [&](std::vector<int32_t> lengths, std::vector<int32_t> ids) {
         SafetensorsWriter writer;
@@ -393,7 +406,9 @@ XF_TEST(parallel_files_have_the_parts_of_pairs) {
     const CorpusStats stats =
         CorpusFolder::encode(two.folder, files, two.corpus_options, letters(&two.pool), "{}", {}, {});
     CHECK_EQ(stats.lines, 3);
-    CHECK(contents(pairs.folder) == contents(two.folder));
+    auto one = contents(pairs.folder), other = contents(two.folder);
+    for (auto *const each : {&one, &other}) CHECK_EQ(each->erase("corpus.safetensors"), 1u);  // has the names of files
+    CHECK(one == other);
 }
 
 XF_TEST(a_sample_is_a_function_of_the_seed_and_keeps_the_order) {
