@@ -323,7 +323,8 @@ XF_API xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, cons
  *         "data.sampling"; a file in "data.mix" that the corpus does not have; a corpus of ids or an encoded corpus
  *         with "data.sampling" or "data.augment"; an encoded corpus of another tokenizer or other special tokens),
  *         XF_ERROR_CORRUPT, XF_ERROR_IO, XF_ERROR_NOT_FOUND (an encoded corpus), XF_ERROR_DATA (every pair was
- *         skipped, or "data.mix" leaves none), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
+ *         skipped, or "data.mix" leaves none), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE,
+ *         XF_ERROR_CALLBACK
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 5.1
@@ -404,7 +405,8 @@ XF_API xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stat
  * @param call [in] NULL: defaults
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (batch), XF_ERROR_NO_MEMORY; with "data.sampling",
- *         "data.augment", or an encoded corpus also the errors of xf_batcher_create(). On an error, the position is unchanged
+ *         "data.augment", or an encoded corpus also the errors of xf_batcher_create(). On an error, the position is
+ *         unchanged
  * @threads exclusive
  * @since 0.1
  */
