@@ -38,7 +38,7 @@ static xf_status after_step(struct run *run, int64_t step, xf_error *err) {
     if (evaluate) status = agree(run, evaluate_dev(run, xf_trainer_model(run->trainer), step, "dev", err), err);
     if (evaluate && status == XF_OK) {
         report_evaluation(run);
-        if (run->flags.patience > 0) save_best(run, last_dev_loss(run));
+        if (run->flags.patience > 0) save_best(run, last_dev_cost(run));
     }
     if (save || evaluate) save_report(run, "running");
     return status;
@@ -186,7 +186,7 @@ int train_command(int argc, char **argv) {
     run.flags = (struct train_flags){
         .hold_out = 40, .steps = -1, .eval_every = 1000, .save_every = 1000, .average = 1, .dev_sentences = 200};
     run.saved_step = run.unsaved_step = -1;
-    run.best_loss = -1;
+    run.best_cost = -1;
     run.terminal = isatty(STDOUT_FILENO) == 1;
     int status = read_train_flags(&run, argc - 2, argv + 2);
     if (status < 0) status = check_train_flags(&run);

@@ -19,7 +19,7 @@ enum { MAX_PATH_LENGTH = 4096 };
 
 /* The command's own flags. */
 struct train_flags {
-    const char *train, *dev, *model, *resume, *preset, *tokenizer, *init, *report;
+    const char *train, *dev, *model, *resume, *preset, *tokenizer, *init, *report, *best;
     int64_t hold_out, steps, eval_every, save_every, average, average_every, dev_sentences, patience;
     double minutes;
     bool overwrite, proceed, quiet;
@@ -63,7 +63,7 @@ struct run {
     struct snapshots snapshots; /* for the average at the end */
     int64_t saved_step;         /* of the checkpoint; -1 if this run has written none */
     int64_t unsaved_step;       /* step whose checkpoint failed last, to report it only once; -1 at first */
-    double best_loss;           /* lowest dev loss so far, for --patience; negative: none yet */
+    double best_cost;           /* lowest last_dev_cost() so far, for --patience; negative: none yet */
     int64_t best_step;          /* of that evaluation */
     int64_t since_best;         /* evaluations after it */
     bool save_failed;           /* a file could not be written: the run continues and ends with EXIT_FAILED */
@@ -111,8 +111,8 @@ int recall_choice(struct run *run);
 bool save_checkpoint(struct run *run);
 /* Writes a snapshot of the model for the average at the end. Prints a message on failure. */
 void save_snapshot(struct run *run);
-/* With --patience: saves the model if its dev loss is the lowest so far. The file remains for a resumed run. */
-void save_best(struct run *run, double dev_loss);
+/* With --patience: saves the model if its cost is the lowest so far. The file remains for a resumed run. */
+void save_best(struct run *run, double cost);
 /*
  * In a resumed run with --patience, evaluates the best model so far and the model of the checkpoint, so that later
  * models are compared with them. Returns XF_OK if neither exists.
@@ -170,8 +170,12 @@ void print_progress(struct run *run, const xf_step_stats *stats);
  * Returns XF_OK if there is no dev set.
  */
 xf_status evaluate_dev(struct run *run, const xf_model *model, int64_t step, const char *label, xf_error *err);
-/* Returns the dev loss of the last evaluation, or a negative number if there was none. */
-double last_dev_loss(const struct run *run);
+/*
+ * Returns what --patience compares: the dev loss of the last evaluation or, with --best bleu, 100 minus its BLEU. A
+ * negative number if there was no evaluation.
+ */
+double last_dev_cost(const struct run *run);
+bool is_best_by_bleu(const struct run *run);
 void print_rows(const struct run *run);
 double epoch_of(const struct run *run);
 

@@ -47,6 +47,8 @@ int read_train_flags(struct run *run, int argc, char **argv) {
             "patience", FLAG_COUNT, patience, "0",
             "Ends after this many evaluations without a lower dev loss, and writes the model with the lowest dev loss; "
             "0: never."),
+        FLAG("best", FLAG_TEXT, best, "loss",
+             "Which score --patience compares: loss, or bleu, the dev BLEU of --dev-sentences pairs."),
         FLAG("save-every", FLAG_COUNT, save_every, "1000", "Steps between checkpoints; 0: only at the end."),
         FLAG("average", FLAG_COUNT, average, "1", "How many of the last snapshots are averaged into the final model."),
         FLAG("average-every", FLAG_COUNT, average_every, "K",
@@ -144,6 +146,15 @@ int check_train_flags(struct run *run) {
     if (flags->patience > 0 && (flags->eval_every == 0 || flags->average > 1)) {
         complain("--patience %lld %s", (long long)flags->patience,
                  flags->average > 1 ? "does not go with --average" : "needs evaluations: --eval-every is 0");
+        return EXIT_USAGE;
+    }
+    if (flags->best == NULL) flags->best = "loss";
+    if (strcmp(flags->best, "loss") != 0 && strcmp(flags->best, "bleu") != 0) {
+        complain("--best is '%s', expected loss or bleu", flags->best);
+        return EXIT_USAGE;
+    }
+    if (is_best_by_bleu(run) && (flags->patience == 0 || flags->dev_sentences == 0)) {
+        complain(flags->patience == 0 ? "--best bleu needs --patience" : "--best bleu needs --dev-sentences above 0");
         return EXIT_USAGE;
     }
     if (flags->average_every == 0) flags->average_every = flags->save_every;

@@ -156,7 +156,13 @@ xf_status evaluate_dev(struct run *run, const xf_model *model, int64_t step, con
     return status;
 }
 
-double last_dev_loss(const struct run *run) { return run->row_count > 0 ? run->rows[run->row_count - 1].loss : -1; }
+bool is_best_by_bleu(const struct run *run) { return strcmp(run->flags.best, "bleu") == 0; }
+
+double last_dev_cost(const struct run *run) {
+    if (run->row_count == 0) return -1;
+    const struct dev_row *row = &run->rows[run->row_count - 1];
+    return is_best_by_bleu(run) ? 100 - row->bleu : row->loss;
+}
 
 void print_rows(const struct run *run) {
     if (run->row_count == 0) return;

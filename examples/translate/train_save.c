@@ -58,7 +58,7 @@ static void forget_best(const struct run *run, int64_t step) {
 }
 
 /*
- * Finds the newest of the best models that an earlier run left, which has the lowest dev loss, and deletes the others.
+ * Finds the newest of the best models that an earlier run left, which has the lowest cost, and deletes the others.
  * If `wanted` is false, deletes all. Returns the step of the model, or -1 if none remains.
  */
 static int64_t find_best_file(const struct run *run, bool wanted) {
@@ -78,18 +78,22 @@ static int64_t find_best_file(const struct run *run, bool wanted) {
     return newest;
 }
 
+/* The dev BLEU or dev loss of the best model. */
+static double best_score(const struct run *run) { return is_best_by_bleu(run) ? 100 - run->best_cost : run->best_cost; }
+
 /* Counts the evaluations after the best one, up to this step. */
 static void count_since_best(struct run *run) {
     const int64_t every = run->flags.eval_every;
     run->since_best = xf_trainer_step_count(run->trainer) / every - run->best_step / every;
     if (run->since_best >= run->flags.patience)
-        printf("%-12s after %lld evaluations without a dev loss below %.4f\n", "ends", (long long)run->since_best,
-               run->best_loss);
+        printf(is_best_by_bleu(run) ? "%-12s after %lld evaluations without a dev BLEU above %.2f\n"
+                                    : "%-12s after %lld evaluations without a dev loss below %.4f\n",
+               "ends", (long long)run->since_best, best_score(run));
 }
 
-void save_best(struct run *run, double dev_loss) {
-    if (dev_loss < 0) return; /* no dev set */
-    if (run->best_loss >= 0 && !(dev_loss < run->best_loss)) {
+void save_best(struct run *run, double cost) {
+    if (cost < 0) return; /* no dev set */
+    if (run->best_cost >= 0 && !(cost < run->best_cost)) {
         count_since_best(run);
         return;
     }
@@ -106,8 +110,8 @@ void save_best(struct run *run, double dev_loss) {
         }
         forget_previous(name);
     }
-    if (run->best_loss >= 0 && run->best_step != step) forget_best(run, run->best_step);
-    run->best_loss = dev_loss;
+    if (run->best_cost >= 0 && run->best_step != step) forget_best(run, run->best_step);
+    run->best_cost = cost;
     run->best_step = step;
     run->since_best = 0;
 }
@@ -134,7 +138,7 @@ xf_status find_best(struct run *run, xf_error *err) {
         status = xf_model_load(run->context, &source, run->config, &until_interrupted, &best, err);
         status = agree(run, status, err);
         if (status == XF_OK) status = agree(run, evaluate_dev(run, best, found, "best", err), err);
-        if (status == XF_OK) run->best_loss = last_dev_loss(run), run->best_step = found;
+        if (status == XF_OK) run->best_cost = last_dev_cost(run), run->best_step = found;
         xf_model_free(best);
     }
     /* The checkpoint precedes the evaluation of its step, so the run may have been stopped before that evaluation. */
@@ -142,16 +146,16 @@ xf_status find_best(struct run *run, xf_error *err) {
     status = evaluate_dev(run, xf_trainer_model(run->trainer), step, "dev", err);
     if (status != XF_OK) return status;
     report_evaluation(run);
-    save_best(run, last_dev_loss(run));
+    save_best(run, last_dev_cost(run));
     return XF_OK;
 }
 
-/* Loads the model with the lowest dev loss. NULL if none was saved. */
+/* Loads the best model. NULL if none was saved. */
 static xf_model *take_best(struct run *run) {
     char name[MAX_PATH_LENGTH];
     xf_model *best = NULL;
     xf_error err;
-    if (run->best_loss < 0) return NULL;
+    if (run->best_cost < 0) return NULL;
     best_name(run, run->best_step, name);
     const xf_source source = XF_SOURCE_PATH(name);
     if (xf_model_load(run->context, &source, run->config, &until_interrupted, &best, &err) != XF_OK) {
@@ -160,7 +164,8 @@ static xf_model *take_best(struct run *run) {
         if (err.status != XF_ERROR_CANCELLED) complain("the model is that of the last step");
         return NULL;
     }
-    printf("%-12s dev loss %.4f, after step %lld\n", "best", run->best_loss, (long long)run->best_step);
+    printf(is_best_by_bleu(run) ? "%-12s dev BLEU %.2f, after step %lld\n" : "%-12s dev loss %.4f, after step %lld\n",
+           "best", best_score(run), (long long)run->best_step);
     return best;
 }
 
@@ -190,7 +195,7 @@ static xf_status keep_step(const struct run *run, xf_model *model, xf_error *err
 }
 
 xf_model *save_model(struct run *run) {
-    const bool chosen = run->snapshots.count > 1 || run->best_loss >= 0;
+    const bool chosen = run->snapshots.count > 1 || run->best_cost >= 0;
     xf_model *other = run->snapshots.count > 1 ? average_snapshots(run) : take_best(run);
     xf_error err;
     /* After Ctrl-C, do not save a model in place of the missing one: the resumed run will average or load it. */

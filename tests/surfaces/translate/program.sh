@@ -306,6 +306,25 @@ cp p.xf.ckpt first.ckpt
 expect 0 "" patient --steps 100000 --resume first.ckpt --overwrite
 holds "a resumed run ends too" grep -q 'ends .*after 3 evaluations' stdout
 
+# By BLEU, on pairs that the model learns by heart.
+expect 2 "--best is 'chrf', expected loss or bleu" patient --best chrf
+expect 2 "--best bleu needs --patience" patient --patience 0 --best bleu
+expect 2 "--best bleu needs --dev-sentences" patient --best bleu
+by_bleu() {
+    awk -F '\t' 'split($2, words, " ") >= 6' "$data/small.tsv" | head -n 8 >learned.tsv
+    run train --train learned.tsv --dev learned.tsv --preset tiny --model.norm pre --tokenizer.vocab_size 270 --threads 1 --quiet \
+        --model b.xf --train.schedule constant --train.learning_rate 0.004 --train.warmup_steps 20 --eval-every 25 \
+        --patience 3 --best bleu "$@"
+}
+expect 0 "" by_bleu --steps 400
+highest=$(sed -nE 's/^dev .*dev BLEU ([0-9.]+) .*/\1/p' stdout | sort -rn | head -n 1)
+holds "the output states the score" grep -q "^ends .*after 3 evaluations without a dev BLEU above $highest" stdout
+holds "the model is that of the highest BLEU" grep -qE "^best .*dev BLEU $highest, after step" stdout
+cp b.xf bleu.xf
+expect 0 "" by_bleu --steps 75 --overwrite
+expect 0 "" by_bleu --steps 400 --continue
+holds "a resumed run ends with the same model" cmp -s b.xf bleu.xf
+
 # A killed run keeps its count of evaluations without improvement: 2 of 3 have passed.
 expect 0 "" patient --steps "$lowest_step" --overwrite
 cp p.xf lowest.xf
@@ -331,4 +350,4 @@ expect 0 "" stale
 holds "the output is complete" test "$(wc -l <out.de)" = 4
 holds "and no other files remain" test "$(echo out.de*)" = out.de
 
-end_checks 71
+end_checks 81
