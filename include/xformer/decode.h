@@ -412,8 +412,8 @@ typedef struct xf_eval_stats {
  * batches, and all return the result of a single rank, bit for bit.
  *
  * @param decoder [in,out] the decoder
- * @param batcher [in,out] all batches of its current epoch are read; its position is unchanged afterwards. If
- * "data.sampling" is set, the pairs are encoded again, without sampling
+ * @param batcher [in,out] all batches of its current epoch are read; its position is unchanged afterwards. With
+ * "data.sampling", "data.augment", or "data.mix", each pair is evaluated once, as it would be without these options
  * @param call [in] NULL: defaults
  * @param stats [in,out] struct_size set by the caller
  * @param err [out] may be NULL

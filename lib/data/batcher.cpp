@@ -292,11 +292,19 @@ std::shared_ptr<const EncodedCorpus> Batcher::load(int64_t epoch, int64_t chunk,
 }
 
 std::unique_ptr<Batcher> Batcher::unsampled(const Call &call) const {
-    if (!chunks_.load || chunks_.count > 1) return nullptr;
+    if (!options_.sample() && options_.mix.empty()) return nullptr;
     BatcherOptions options = options_;
     options.sampling = options.augment = 0;
     options.mix.clear();
-    auto batcher = std::make_unique<Batcher>(chunks_.load(TextKey::kUnsampled, 0, call), options);
+    std::unique_ptr<Batcher> batcher;
+    if (chunks_.count > 1) {
+        Chunks chunks = chunks_;
+        chunks.mix = {};
+        batcher = std::make_unique<Batcher>(std::move(chunks), options, call);
+    } else {
+        auto corpus = chunks_.load ? chunks_.load(TextKey::kUnsampled, 0, call) : plan_.corpus;
+        batcher = std::make_unique<Batcher>(std::move(corpus), options);
+    }
     batcher->seek({position_.epoch, 0});
     return batcher;
 }

@@ -129,8 +129,8 @@ public:
     // Moves within the chunk.
     void seek_in_chunk(int64_t batch);
 
-    // Returns a batcher of the same pairs with deterministic segmentation, for evaluation, at the beginning of the same
-    // epoch. nullptr if this batcher does not use random segmentation.
+    // Returns a batcher of the same pairs for evaluation, at the beginning of the same epoch: without random
+    // segmentation, changed texts, and data.mix. nullptr if this batcher uses none of them.
     std::unique_ptr<Batcher> unsampled(const Call &call) const;
 
     int64_t batches_in_chunk() const { return batches(plan_); }

@@ -130,6 +130,26 @@ XF_TEST(an_encoded_corpus_has_the_same_mix) {
     CHECK_EQ(world.encoded()->files()[1].first, 200);
 }
 
+XF_TEST(an_evaluation_sees_every_pair_once) {
+    World world;
+    const auto text = world.corpus(), folder = world.encoded();
+    for (const int64_t chunk_pairs : {100, 1000})
+        for (const auto &corpus : {text, folder}) {
+            world.options.chunk_pairs = chunk_pairs;
+            world.options.mix = "a.tsv=0.25,b.tsv=3";
+            const auto batcher = world.batcher(corpus);
+            batcher->seek({2, 1});
+            const auto plain = batcher->unsampled(Call());
+            CHECK(plain->position() == (Batcher::Position{2}));
+            world.options.mix.clear();
+            const auto other = world.batcher(corpus);
+            other->seek({2});
+            const Epoch a = epoch_of(plain.get()), b = epoch_of(other.get());
+            CHECK(a.counts == b.counts && a.pairs == 500 && a.counts.size() == 500);
+            CHECK(other->unsampled(Call()) == nullptr);
+        }
+}
+
 XF_TEST(parts_and_samples_know_their_files) {
     World world;
     world.options.mix = "a.tsv=0,c.tsv=2";
