@@ -311,6 +311,27 @@ XF_TEST(a_missing_or_exchanged_part_is_detected_when_it_is_read) {
     CHECK_FAILS(CorpusFolder(world.folder), XF_ERROR_NOT_FOUND);
 }
 
+// Pairs of one length: only checksums distinguish two parts, and only the order of the pairs two chunks.
+XF_TEST(parts_and_chunks_of_equal_pairs_differ) {
+    std::string tsv;
+    for (int i = 0; i < 400; ++i) tsv += format("%03d\tx\n", i);
+    World world(tsv, 200);
+    world.options.chunk_pairs = 200;
+    world.options.shuffle = true;
+    world.encode();
+    const auto batcher = world.batcher();
+    std::vector<std::vector<int64_t>> orders;
+    for (const auto &batch : epoch_of(batcher.get()).pairs) {
+        if (orders.empty() || orders.back().size() == 200) orders.emplace_back();
+        for (const int64_t pair : batch) orders.back().push_back(pair % 200);
+    }
+    CHECK_EQ(orders.size(), 2u);
+    CHECK(orders[0] != orders[1]);
+
+    std::filesystem::copy_file(world.part(0), world.part(1), std::filesystem::copy_options::overwrite_existing);
+    CHECK_REFUSED(epoch_of(world.batcher().get()), XF_ERROR_CORRUPT, "is not the part with which");
+}
+
 XF_TEST(a_chunk_may_have_no_pairs_but_an_epoch_must) {
     World world("aaa\tbbb\na\tb\nccc\tddd\n", 1);
     world.options.max_tokens = 2;
