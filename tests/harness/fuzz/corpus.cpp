@@ -113,6 +113,7 @@ void use(World &world, fuzz::Choices choices) {
     JUDGED(xf_config_set, config, "tokenizer.normalization", forms[(flags >> 4) & 3]);
     const double sampling = flags & 128 ? 1.4 : 0.4;  // 1.4 is no probability
     if (flags & (64 | 128)) JUDGED(xf_config_set_number, config, "data.sampling", sampling);
+    if (flags & 2) JUDGED(xf_config_set_number, config, "data.augment", 0.7);
 
     const std::string_view text = choices.rest();
     fuzz::Corpus corpus, parallel;

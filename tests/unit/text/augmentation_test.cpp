@@ -58,6 +58,27 @@ XF_TEST(characters) {
     check_forms("Bad \xFF text.", true, {"Bad \xFF text."});
 }
 
+XF_TEST(any_text_gives_valid_text) {
+    const char32_t characters[] = {'a',   'B',     'c',     ' ',   ' ',    '.',    '-',    '%',
+                                   '7',   0xDF,    0xE9,    0x301, 0x149,  0x1F80, 0x3002, 0x4E2D,
+                                   0x5D0, 0x1F600, 0x10428, 0xA0,  0x2028, '\n',   '\t',   0};
+    uint32_t state = 1;
+    std::string changed;
+    for (int pair = 0; pair < 5000; ++pair) {
+        std::string text;
+        for (uint32_t i = 0; i < (state >> 8) % 12; ++i) {
+            state = state * 1664525u + 1013904223u;
+            append_utf8(characters[(state >> 16) % std::size(characters)], &text);
+        }
+        state = state * 1664525u + 1013904223u;
+        for (const bool source : {true, false}) {
+            const std::string_view found = Augmentation{1, 1}.apply(text, source, 0, pair, &changed);
+            CHECK(find_invalid_utf8(found) == std::string_view::npos);
+            CHECK(text.empty() || !found.empty());
+        }
+    }
+}
+
 XF_TEST(shares_and_keys) {
     const auto found = forms("Save it now.", true, 0.25, 8000);
     CHECK(found.at("Save it now.") > 5800 && found.at("Save it now.") < 6200);
