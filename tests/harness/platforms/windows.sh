@@ -118,10 +118,10 @@ This command prints a list of all packages that are installed on your system.
 You do not have permission to open this file.
 END
     cat >"$build/german" <<'END'
-Möchten Sie das Dokument speichern?
+Möchten Sie die Änderungen in dieses Dokument speichern?
 Öffnet einen Dialog, in dem Sie einen anderen Drucker auswählen können.
 Die Datei konnte nicht gefunden werden.
-Dieser Befehl gibt eine Liste aller Pakete an, die auf Ihrem System installiert sind.
+Dieser Befehl gibt eine Liste aller Pakete aus, die auf Ihrem System installiert sind.
 Sie haben keine Berechtigung, diese Datei zu öffnen.
 END
     # Lines of Windows end with a carriage return; the output has none. Names of files are UTF-8.
