@@ -50,13 +50,13 @@ std::vector<double> mix_factors(const std::string &mix, const std::vector<Corpus
         const std::string_view entry = rest.substr(0, rest.find(','));
         rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
         const size_t equals = std::min(entry.rfind('='), entry.size());
-        const std::string_view number = entry.substr(std::min(entry.size(), equals + 1));
+        const std::string_view text = entry.substr(std::min(entry.size(), equals + 1));
         double factor = -1;
-        const auto [end, error] = read_number(number.data(), number.data() + number.size(), &factor);
-        const bool valid = error == std::errc() && end == number.data() + number.size() && equals > 0;
+        const auto [end, error] = read_number(text.data(), text.data() + text.size(), &factor);
+        const bool valid = error == std::errc() && end == text.data() + text.size() && equals > 0;
         XF_CHECK(valid && factor >= 0 && factor <= kMostCopies, XF_ERROR_INVALID_ARGUMENT,
-                 "option 'data.mix' has '%.80s', expected a file of the corpus, '=', and a factor from 0 to %.0f",
-                 std::string(entry).c_str(), kMostCopies);
+                 "option 'data.mix' has '%.80s', expected a file of the corpus, '=', and a factor from 0 to %s",
+                 std::string(entry).c_str(), number(kMostCopies).c_str());
         factors[find_file(entry.substr(0, equals), files)] = factor;
     }
     return factors;
