@@ -55,39 +55,38 @@ bool is_prose(std::string_view word) {
     return true;
 }
 
-void in_capitals(std::string_view text, std::string *out) {
+// Appends the text with each word of prose as change(word, out) appends it. File names, options, and placeholders stay,
+// because a model has to copy them.
+template <class Change>
+void change_prose(std::string_view text, std::string *out, Change change) {
     size_t done = 0;
     each_word(text, [&](size_t begin, size_t end) {
-        out->append(text.substr(done, begin - done));
-        done = end;
         const std::string_view word = text.substr(begin, end - begin);
-        if (!is_prose(word)) {
-            out->append(word);
-            return;
-        }
-        for (size_t at = begin; at < end;) {
-            const TextCharacter c = character_at(text, at);
-            append_upper(c.code, out);
-            at = c.next;
-        }
-    });
-    out->append(text.substr(done));
-}
-
-void as_title(std::string_view text, std::string *out) {
-    size_t done = 0;
-    each_word(text, [&](size_t begin, size_t) {
+        if (!is_prose(word)) return;
         out->append(text.substr(done, begin - done));
-        const TextCharacter first = character_at(text, begin);
-        append_utf8(utf8proc_toupper(first.code), out);
-        done = first.next;
+        change(word, out);
+        done = end;
     });
     out->append(text.substr(done));
 }
 
-void in_small_letters(std::string_view text, std::string *out) {
-    for (size_t at = 0; at < text.size();) {
-        const TextCharacter c = character_at(text, at);
+void append_capitals(std::string_view word, std::string *out) {
+    for (size_t at = 0; at < word.size();) {
+        const TextCharacter c = character_at(word, at);
+        append_upper(c.code, out);
+        at = c.next;
+    }
+}
+
+void append_title(std::string_view word, std::string *out) {
+    const TextCharacter first = character_at(word, 0);
+    append_utf8(utf8proc_toupper(first.code), out);
+    out->append(word.substr(first.next));
+}
+
+void append_small(std::string_view word, std::string *out) {
+    for (size_t at = 0; at < word.size();) {
+        const TextCharacter c = character_at(word, at);
         append_utf8(utf8proc_tolower(c.code), out);
         at = c.next;
     }
@@ -110,6 +109,7 @@ void with_typo(std::string_view text, const uint32_t draws[2], std::string *out)
     };
     std::vector<Place> places;
     each_word(text, [&](size_t begin, size_t end) {
+        if (!is_prose(text.substr(begin, end - begin))) return;
         std::vector<Place> own;
         int64_t letters = 0;
         for (size_t at = begin, last = end; at < end;) {
@@ -158,9 +158,9 @@ std::string_view Augmentation::apply(std::string_view text, bool source, int64_t
     const uint32_t change = draw.word[1] % kChanges;
     if (!source && change != kCapitals && change != kNoEnd) return text;
     changed->clear();
-    if (change == kCapitals) in_capitals(text, changed);
-    if (change == kTitle) as_title(text, changed);
-    if (change == kSmall) in_small_letters(text, changed);
+    if (change == kCapitals) change_prose(text, changed, append_capitals);
+    if (change == kTitle) change_prose(text, changed, append_title);
+    if (change == kSmall) change_prose(text, changed, append_small);
     if (change == kNoEnd) without_end(text, changed);
     if (change == kTypo) with_typo(text, &draw.word[2], changed);
     return *changed;

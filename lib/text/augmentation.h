@@ -3,11 +3,13 @@
 //
 // A changed pair has one of these changes, with equal probability:
 //
-//     source and target in capital letters, except words with digits or signs, such as %s or file names
+//     source and target in capital letters
 //     source with a capital letter at the beginning of each word, as in a title
 //     source in small letters
 //     source and target without the final punctuation
 //     a typing error in a word of the source: two letters exchanged, or a letter omitted or doubled
+//
+// Words with digits or signs, such as file names and placeholders, are not changed.
 //
 // Random numbers come from Philox, keyed by (seed, epoch, pair), as those of text/sampling.h.
 //

@@ -51,9 +51,10 @@ XF_TEST(characters) {
     check_forms("a  b\n", true, {"a  b\n", "A  B\n", "a  b"});  // nothing but blanks changes
     check_forms("...", true, {"..."});
     check_forms("", true, {""});
-    // Words with signs or digits keep their form in capital letters.
-    const auto found = forms("Open %s in /tmp, file.txt or x2 (now).");
-    CHECK(found.contains("OPEN %s IN /tmp, file.txt OR x2 (NOW)."));
+    // Words with signs or digits keep their form, because a model has to copy them.
+    check_forms("Set %S in /tmp/A, b.Txt or X2.", true,
+                {"SET %S IN /tmp/A, b.Txt OR X2.", "Set %S In /tmp/A, b.Txt Or X2.", "set %S in /tmp/A, b.Txt or X2.",
+                 "Set %S in /tmp/A, b.Txt or X2", "Set %S in /tmp/A, b.Txt or X2."});
     // Invalid UTF-8 is left to the tokenizer.
     check_forms("Bad \xFF text.", true, {"Bad \xFF text."});
 }
