@@ -207,13 +207,15 @@ void Batcher::divide_into_batches(Plan *plan) const {
 
 // The pairs of an epoch in the order of the corpus.
 std::vector<uint32_t> Batcher::pairs_of_epoch(const EncodedCorpus &corpus, int64_t epoch) const {
+    const auto count_of = [&](int64_t i) { return chunks_.mix.count(corpus.corpus_index[i], options_.seed, epoch); };
+    int64_t count = 0;  // first, so that a wrong factor does not fill the memory
+    for (int64_t i = 0; i < corpus.size(); ++i) count += count_of(i);
+    XF_CHECK(count < kMaxInt32, XF_ERROR_LIMIT,
+             "data.mix gives epoch %" PRId64 " %" PRId64 " pairs; the maximum is %" PRId64, epoch, count,
+             kMaxInt32 - 1);
     std::vector<uint32_t> pairs;
-    for (int64_t i = 0; i < corpus.size(); ++i) {
-        const int64_t count = chunks_.mix.count(corpus.corpus_index[i], options_.seed, epoch);
-        XF_CHECK(std::ssize(pairs) + count < kMaxInt32, XF_ERROR_LIMIT,
-                 "data.mix gives an epoch more than %" PRId64 " pairs", kMaxInt32 - 1);
-        pairs.insert(pairs.end(), count, i);
-    }
+    pairs.reserve(count);
+    for (int64_t i = 0; i < corpus.size(); ++i) pairs.insert(pairs.end(), count_of(i), i);
     XF_CHECK(!pairs.empty() || corpus.size() == 0 || chunks_.count > 1, XF_ERROR_DATA,
              "data.mix leaves no pair of the corpus in epoch %" PRId64, epoch);
     return pairs;

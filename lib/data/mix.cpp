@@ -45,20 +45,25 @@ int64_t Mix::count(int64_t pair, uint64_t seed, int64_t epoch) const {
 
 std::vector<double> mix_factors(const std::string &mix, const std::vector<CorpusFile> &files) {
     if (mix.empty()) return {};
-    std::vector<double> factors(files.size(), 1);
+    constexpr double kNone = -1;
+    std::vector<double> factors(files.size(), kNone);
     for (std::string_view rest = mix; !rest.empty();) {
         const std::string_view entry = rest.substr(0, rest.find(','));
         rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
         const size_t equals = std::min(entry.rfind('='), entry.size());
         const std::string_view text = entry.substr(std::min(entry.size(), equals + 1));
-        double factor = -1;
+        double factor = kNone;
         const auto [end, error] = read_number(text.data(), text.data() + text.size(), &factor);
         const bool valid = error == std::errc() && end == text.data() + text.size() && equals > 0;
         XF_CHECK(valid && factor >= 0 && factor <= kMostCopies, XF_ERROR_INVALID_ARGUMENT,
                  "option 'data.mix' has '%.80s', expected a file of the corpus, '=', and a factor from 0 to %s",
                  std::string(entry).c_str(), number(kMostCopies).c_str());
-        factors[find_file(entry.substr(0, equals), files)] = factor;
+        double &own = factors[find_file(entry.substr(0, equals), files)];
+        XF_CHECK(own == kNone, XF_ERROR_INVALID_ARGUMENT, "option 'data.mix' has the file '%.80s' twice",
+                 std::string(entry.substr(0, equals)).c_str());
+        own = factor;
     }
+    std::replace(factors.begin(), factors.end(), kNone, 1.0);
     return factors;
 }
 

@@ -172,6 +172,16 @@ XF_TEST(parts_and_samples_know_their_files) {
     }
 }
 
+XF_TEST(too_many_pairs_are_refused_before_they_are_stored) {
+    const auto corpus = std::make_shared<EncodedCorpus>();
+    const int32_t ids[] = {5, 1};
+    for (int64_t i = 0; i < (int64_t{1} << 31) / 1000 + 1; ++i) corpus->take(ids, ids, i, 10);
+    Mix mix{{1000}, [](int64_t) { return size_t{0}; }};
+    CHECK_REFUSED(Batcher(corpus, BatcherOptions(), {}, mix), XF_ERROR_LIMIT, "the maximum is 2147483646");
+    mix.factors = {0};
+    CHECK_REFUSED(Batcher(corpus, BatcherOptions(), {}, mix), XF_ERROR_DATA, "leaves no pair");
+}
+
 XF_TEST(wrong_mixes) {
     World world;
     const auto corpus = world.corpus();
@@ -184,6 +194,8 @@ XF_TEST(wrong_mixes) {
                             "a.tsv=1,,b.tsv=1"})
         refused(mix, XF_ERROR_INVALID_ARGUMENT, "expected a file of the corpus, '=', and a factor from 0 to 1000");
     refused("a.tsv=0,b.tsv=0,c.tsv=0", XF_ERROR_DATA, "data.mix leaves no pair of the corpus in epoch 0");
+
+    refused("a.tsv=1,b.tsv=2,a.tsv=1", XF_ERROR_INVALID_ARGUMENT, "has the file 'a.tsv' twice");
 
     const char *const texts[] = {"a"};
     world.options.mix = "a.tsv=1";
