@@ -87,7 +87,7 @@ bool DataPosition::seek(Batcher *batcher, const Call &call) const {
                  now != order_now.end() ? now->second.c_str() : "", value.c_str());
     }
     for (const auto &[key, value] : order_now)
-        XF_CHECK(order.contains(key), XF_ERROR_DATA, "option '%s' is '%.32s', which is not as in the checkpoint",
+        XF_CHECK(order.contains(key), XF_ERROR_DATA, "option '%s' is '%.32s', expected '' as in the checkpoint",
                  key.c_str(), value.c_str());
     XF_CHECK(fingerprint == batcher->fingerprint(), XF_ERROR_DATA,
              "the batcher has different pairs than the one of the checkpoint: use the corpus and the tokenizer of the "
