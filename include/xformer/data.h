@@ -307,7 +307,8 @@ XF_API xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, cons
  * memory.
  *
  * "data.mix" is a list such as "general.tsv=0.5,manuals.tsv=3": how often the pairs of a file of the corpus occur in an
- * epoch. It needs a corpus that was read from files, an encoded one or a part included. Other files have the factor 1.
+ * epoch, from 0 to 1000 times. Other files have the factor 1. The corpus must have been read from files. It may be an
+ * encoded corpus, or a part of one in memory.
  *
  * If "data.sampling" is set, texts are segmented at random, and differently in each epoch; if "data.augment" is set,
  * this share of the pairs is changed, also differently in each epoch. The call that begins an epoch or seeks to another
@@ -323,8 +324,8 @@ XF_API xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, cons
  *         "data.sampling"; a file in "data.mix" that the corpus does not have; a corpus of ids or an encoded corpus
  *         with "data.sampling" or "data.augment"; an encoded corpus of another tokenizer or other special tokens),
  *         XF_ERROR_CORRUPT, XF_ERROR_IO, XF_ERROR_NOT_FOUND (an encoded corpus), XF_ERROR_DATA (every pair was
- *         skipped, or "data.mix" leaves none), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE,
- *         XF_ERROR_CALLBACK
+ *         skipped, or "data.mix" leaves none), XF_ERROR_LIMIT (2^31 - 1 pairs or more), XF_ERROR_NO_MEMORY,
+ *         XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 5.1
@@ -349,8 +350,8 @@ XF_API void xf_batcher_free(xf_batcher *batcher);
  * call on it
  * @param err [out] may be NULL
  * @return XF_OK; XF_DONE at the end of an epoch (the batch is empty; the next call begins the next epoch);
- *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY; a call that encodes the corpus again or reads a chunk may also
- *         return the errors of xf_batcher_create(). On an error, the position is unchanged, and the call may be
+ *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY; a call that begins an epoch or a chunk may also return
+ *         the errors of xf_batcher_create(). On an error, the position is unchanged, and the call may be
  *         repeated
  * @threads exclusive
  * @since 0.1
@@ -405,8 +406,8 @@ XF_API xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stat
  * @param call [in] NULL: defaults
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (batch), XF_ERROR_NO_MEMORY; with "data.sampling",
- *         "data.augment", or an encoded corpus also the errors of xf_batcher_create(). On an error, the position is
- *         unchanged
+ *         "data.augment", "data.mix", or an encoded corpus also the errors of xf_batcher_create(). On an error, the
+ *         position is unchanged
  * @threads exclusive
  * @since 0.1
  */

@@ -86,11 +86,12 @@ constexpr Option kOptions[] = {
     {"data.shuffle", kBool, "true", 0, 1, nullptr,
      "Shuffle every epoch and group pairs of similar length; false keeps the order of the corpus.", "s. 5.1"},
     {"data.mix", kStr, "", 0, 0, nullptr,
-     "How often the pairs of a file of the corpus occur in an epoch: file=factor, separated by commas. The default is "
-     "1; with 2.3, a pair occurs twice, and in 30 % of the epochs a third time."},
+     "How often the pairs of a file of the corpus occur in an epoch: file=factor, separated by commas. A factor is "
+     "from "
+     "0 to 1000; the default is 1. With 2.3, a pair occurs twice, and in 30 % of the epochs a third time."},
     {"data.augment", kF64, "0", 0, 1, nullptr,
      "Share of the pairs that are changed, differently in every epoch: capital or small letters, no final punctuation, "
-     "or a typing error in the source; 0.1 is usual."},
+     "or a typing error in the source."},
     {"data.seed", kI64, "1", 0, kMaxSeed, nullptr,
      "Seed of the shuffle, the sample, the mix, the changes of data.augment, and random segmentation."},
     {"data.sampling", kF64, "0", 0, 100, nullptr,
