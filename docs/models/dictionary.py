@@ -63,7 +63,7 @@ class HeldOut:
         self.sizes.append(len(grams))
 
     def has_near(self, text):
-        """Whether text equals a sentence, shares half of the 4-grams with one, or contains 60 % of one's."""
+        """Returns whether text equals a sentence, shares half of the 4-grams with one, or contains 60 % of one's."""
         grams = four_grams(folded_words(text))
         common = collections.Counter(i for gram in grams for i in self.containing.get(gram, ()))
         return any(count >= 0.5 * (len(grams) + self.sizes[i] - count) or
