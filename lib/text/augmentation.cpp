@@ -42,7 +42,7 @@ void each_word(std::string_view text, Each each) {
     }
 }
 
-// Whether a word consists of letters and punctuation, and not of a point between letters, as in a file name.
+// Returns whether a word consists of letters and punctuation, and not of a point between letters, as in a file name.
 bool is_prose(std::string_view word) {
     bool after_point = false;
     for (size_t at = 0; at < word.size();) {

@@ -48,7 +48,7 @@ XF_TEST(characters) {
     check_forms("Stra\u00DFe", false, {"Stra\u00DFe", "STRASSE"});
     check_forms("\u00E9t\u00E9 \u4E2D\u6587\u3002", false,
                 {"\u00C9T\u00C9 \u4E2D\u6587\u3002", "\u00E9t\u00E9 \u4E2D\u6587", "\u00E9t\u00E9 \u4E2D\u6587\u3002"});
-    check_forms("a  b\n", true, {"a  b\n", "A  B\n", "a  b"});  // nothing but blanks changes
+    check_forms("a  b\n", true, {"a  b\n", "A  B\n", "a  b"});  // no letter is lost
     check_forms("...", true, {"..."});
     check_forms("", true, {""});
     // Words with signs or digits keep their form, because a model has to copy them.
