@@ -27,7 +27,7 @@ if [ "${1-}" = test ]; then
     packages+=(python3-yaml)                                               # tests/surfaces/cluster
     packages+=(xz-utils)                                                   # tests/harness/fuzz
     packages+=(clang-format-14)                                            # tests/surfaces/style
-    packages+=(clang libclang-rt-14-dev)                                   # tests/harness/clang, tests/harness/fuzz
+    packages+=(clang)                                                      # tests/harness/platforms/amalgamation.sh
     command -v cargo >/dev/null || packages+=(cargo rustc)
 fi
 

@@ -3,8 +3,8 @@
 #
 #     tests/platforms.sh amalgamation [STAGE]...
 #
-#     quick     with the installed utf8proc, and without optimization: translations and the bits of "base"; ctest runs
-#               this stage
+#     quick     with the installed utf8proc, by clang if there is one, and optimized only where the kernels are:
+#               translations and a part of the bits; ctest runs this stage
 #     gcc, clang, libc++, musl-x86_64, musl-aarch64
 #               translations, and the bits of every instruction set of this processor. libc++ is that of Debian
 #               (libc++-14-dev libc++abi-14-dev). musl is that of zig (PyPI: ziglang); musl-aarch64 runs in
@@ -49,14 +49,17 @@ tar xf xformer-amalgamation.tar.gz
 sources=$(echo "$build"/xformer-amalgamation-*.?.?)
 model=$root/examples/translate/en-de.xf
 
-# compile FOLDER COMMAND...: compiles all sources into the folder, two at a time.
+# compile FOLDER COMMAND...: compiles all sources into the folder, two at a time; kernels with the options in kernel_options.
+kernel_options=
 compile() {
-    local folder=$1
+    local folder=$1 name options
     shift
     mkdir -p "$folder"
-    printf '%s\n' xformer xformer_{base,ref,avx2,avx512,neon,int8_dot,int8_i8mm} |
-        xargs -P "$(nproc)" -I{} "$@" -std=c++20 -pthread -Wall -Wextra -Werror -I"$sources" \
-            -c "$sources/{}.cpp" -o "$folder/{}.o"
+    for name in xformer xformer_{base,ref,avx2,avx512,neon,int8_dot,int8_i8mm}; do
+        options=$kernel_options
+        case $name in xformer | xformer_ref) options= ;; esac
+        echo "$folder/$name.o" "${sources##*/}/$name.cpp" $options # a blank at the end would join two lines
+    done | xargs -P "$(nproc)" -L 1 "$@" -std=c++20 -pthread -Wall -Wextra -Werror -I"$sources" -c -o
     # A file that this list lacks would not be compiled.
     [ "$(ls "$sources"/*.cpp | wc -l)" = "$(ls "$folder"/xformer*.o | wc -l)" ] || fail "$sources has other files"
 }
@@ -102,9 +105,11 @@ stage() {
         quick)
             local cc=${CC:-cc} cxx=${CXX:-c++}
             if command -v clang++ >/dev/null; then cc=clang cxx=clang++; fi # in half the time of GCC
-            compile "$1" "$cxx" -O0
+            kernel_options=-O2 # a compiler may change bits only when it optimizes
+            compile "$1" "$cxx" -O0 -Wpedantic
             programs "$1" "$cc" -- "${link[@]}" -lutf8proc
             translates "$1/example"
+            bits "$1/bits" -- auto few
             bits "$1/bits" -- base few
             ;;
         gcc | clang | libc++)
