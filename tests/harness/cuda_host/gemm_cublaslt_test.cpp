@@ -360,9 +360,10 @@ XF_TEST(products_without_an_algorithm_are_computed) {
 // The same while the algorithm of a row-invariant product is tried with different numbers of rows: nothing is chosen
 // then, in particular no other algorithm, which would change results permanently.
 XF_TEST(a_failure_during_the_trials_selects_no_algorithm) {
+    constexpr int64_t step = XF_TEST_SANITIZED ? 5 : 1;
     for (const cublasStatus_t failure : {CUBLAS_STATUS_ALLOC_FAILED, CUBLAS_STATUS_INTERNAL_ERROR}) {
         int64_t reached = 0;
-        for (int64_t n = 1; n < 400; ++n) {
+        for (int64_t n = 1; n < 400; n += step) {
             Session session;
             Shape shape{20, 9, 70, false, true, XF_BF16, XF_BF16};
             shape.row_invariant = true;
@@ -380,7 +381,7 @@ XF_TEST(a_failure_during_the_trials_selects_no_algorithm) {
             product.run_and_check(session.stream);
             CHECK_EQ(fake().multiplied.size(), size_t{1});
         }
-        CHECK(reached > 60);  // the trials make a description each
+        CHECK(reached * step > 60);  // the trials make a description each
     }
 }
 

@@ -164,10 +164,10 @@ static bool point(const struct scenario *s, const struct fault_plan *plan, diges
     return true;
 }
 
-/* The points of one kind: in a short run a few, spread over all; half as many under a sanitizer, which takes long. */
+/* The points of one kind: in a short run a few, spread over all; fewer with other kernels or a sanitizer. */
 static void points_of(const struct scenario *s, enum fault_kind kind, long calls, digest expected) {
     const bool first = bench.place == places;
-    const long few = (kind == FAULT_MEMORY ? (first ? 16 : 8) : (first ? 40 : 10)) / (XF_TEST_SANITIZED ? 2 : 1);
+    const long few = (kind == FAULT_MEMORY ? (first ? 16 : 4) : (first ? 40 : 6)) / (XF_TEST_SANITIZED ? 2 : 1);
     const long wanted = all_points ? LONG_MAX : few;
     const long step = calls > wanted ? calls / wanted : 1;
     for (int for_ever = 0; for_ever < 2; ++for_ever) {

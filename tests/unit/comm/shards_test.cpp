@@ -19,10 +19,10 @@ XF_TEST(any_number_of_ranks_computes_the_same_steps) {
         const Settings reduce = {{"train.reduce_precision", precision}};
         const Settings full = with(kFull, reduce), plain = with(kTraining, reduce);
         const Run eight = run(1, full, 8, 1, 6);
-        for (const int ranks : {2, 3, 4, 5, 7, 8})
+        for (const int ranks : XF_TEST_SANITIZED ? std::vector{3, 8} : std::vector{2, 3, 4, 5, 7, 8})
             check_same(eight, run(ranks, full, 8, 1, 6), xf::format("8 on %d", ranks));
         const Run six = run(1, plain, 6, 2, 4);
-        for (const int ranks : {2, 3, 4, 5, 6})
+        for (const int ranks : XF_TEST_SANITIZED ? std::vector{5} : std::vector{2, 3, 4, 5, 6})
             check_same(six, run(ranks, plain, 6, 2, 4), xf::format("6 on %d", ranks));
         curves.insert({eight.curve, six.curve, run(1, plain, 12, 1, 4).curve});
     }

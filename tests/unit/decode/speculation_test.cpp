@@ -72,7 +72,7 @@ XF_TEST(a_draft_changes_no_bit_of_a_trained_model) {
             for (const Settings &more :
                  {""_set, "decode.min_tokens=9"_set, "decode.max_extra_tokens=2"_set, "decode.batch_sentences=3"_set,
                   "decode.draft_tokens=3 decode.min_tokens=4"_set}) {
-                CHECK(compare(model, draft, sources, greedy(more)).accepted > 0);
+                if (!name.cuda()) CHECK(compare(model, draft, sources, greedy(more)).accepted > 0);  // slow if emulated
                 CHECK(compare(model, draft, sources, greedy(more), prefixes).accepted > 0);
             }
     });
