@@ -82,6 +82,8 @@ int is_terminal(int fd);
 #define isatty(fd) is_terminal(fd)
 #define fsync(fd) _commit(fd)
 #define fchmod(fd, mode) 0
+#define ftruncate(fd, size) _chsize_s(fd, size)
+#define lseek(fd, offset, from) _lseeki64(fd, offset, from)
 #else
 #include <dirent.h>
 #include <unistd.h>

@@ -20,6 +20,8 @@
 
 struct session {
     const char *model, *banned;
+    const char *output, *pairs; /* of --output and --pairs, or NULL */
+    bool resume;
     struct more_models more;
     int64_t batch_lines;
     bool greedy, scores, prefixes;
@@ -39,7 +41,7 @@ struct session {
     int broken;      /* -1, or the exit status after drawing failed */
 };
 
-/* Prints a hypothesis as one line and one column: line ends and tabs become spaces. */
+/* Prints a text as one line and one column: line ends and tabs become spaces. */
 static void print_text(const char *text, size_t length) {
     for (size_t i = 0; i < length; ++i) {
         const char c = text[i];
@@ -57,13 +59,28 @@ static void print_links(const xf_hypothesis *answer) {
     }
 }
 
+/* Prints a line of a corpus. A line that could not be translated has an empty translation, so that training skips it.
+ */
+static void print_pair(const struct session *session, size_t index, const xf_hypothesis *answer) {
+    const bool back = strcmp(session->pairs, "back") == 0;
+    if (!back) print_text(session->lines.texts[index], session->lines.lengths[index]);
+    if (!back) putchar('\t');
+    if (answer != NULL) print_text(answer->text, answer->text_length);
+    if (back) putchar('\t');
+    if (back) print_text(session->lines.texts[index], session->lines.lengths[index]);
+    putchar('\n');
+}
+
 static void print_answers(void *user, size_t index, const xf_hypotheses *found, const xf_error *err) {
     struct session *session = user;
     const long long number = (long long)session->first_line + (long long)index;
     if (found == NULL) {
         complain("line %lld: %s", number, err->message);
         session->refused++;
-        if (!session->numbered) putchar('\n');
+        if (session->pairs != NULL)
+            print_pair(session, index, NULL);
+        else if (!session->numbered)
+            putchar('\n');
         return;
     }
     xf_sentence_info sentence = XF_SENTENCE_INFO_INIT;
@@ -72,11 +89,15 @@ static void print_answers(void *user, size_t index, const xf_hypotheses *found, 
     for (size_t rank = 0; rank < answers; ++rank) {
         xf_hypothesis answer = {.struct_size = sizeof answer};
         if (xf_hypotheses_get(found, index, rank, &answer, NULL) != XF_OK) continue;
-        if (session->numbered) printf("%lld\t", number);
-        if (session->scores) printf("%.4f\t", answer.score);
-        print_text(answer.text, answer.text_length);
-        if (answer.alignment != NULL) print_links(&answer);
-        putchar('\n');
+        if (session->pairs != NULL) {
+            print_pair(session, index, &answer);
+        } else {
+            if (session->numbered) printf("%lld\t", number);
+            if (session->scores) printf("%.4f\t", answer.score);
+            print_text(answer.text, answer.text_length);
+            if (answer.alignment != NULL) print_links(&answer);
+            putchar('\n');
+        }
         if (rank == 0 && session->broken < 0)
             session->broken =
                 attention_add(&session->attention, session->decoder, session->translator, session->config,
@@ -137,11 +158,62 @@ static enum line_status read_batch(struct session *session, struct line_reader *
     return status;
 }
 
+/*
+ * Directs standard output to --output. With --continue, first cuts off an incomplete last line of the file, and stores
+ * the number of its lines in *done. Returns -1, or EXIT_FAILED after a message.
+ */
+static int open_output_file(const struct session *session, int64_t *done) {
+    *done = 0;
+    if (session->output == NULL) return -1;
+    const int flags = session->resume ? O_RDWR : O_WRONLY | O_TRUNC;
+    const int file = open(session->output, flags | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) {
+        complain("can't write %s: %s", session->output, strerror(errno));
+        return EXIT_FAILED;
+    }
+    char buffer[1 << 16];
+    int64_t size = 0, whole = 0;
+    ssize_t count = 0;
+    while (session->resume && (count = read(file, buffer, sizeof buffer)) > 0) {
+        for (ssize_t i = 0; i < count; ++i) {
+            if (buffer[i] != '\n') continue;
+            ++*done;
+            whole = size + i + 1;
+        }
+        size += count;
+    }
+    const bool ready = count == 0 && (size == whole || ftruncate(file, whole) == 0) &&
+                       (whole == 0 || lseek(file, whole, SEEK_SET) == whole) && dup2(file, STDOUT_FILENO) >= 0;
+    if (!ready) complain("can't continue %s: %s", session->output, strerror(errno));
+    close(file);
+    return ready ? -1 : EXIT_FAILED;
+}
+
+/* Skips lines of standard input. Returns -1, or the exit status after a message. */
+static int skip_lines(struct session *session, struct line_reader *reader, int64_t count) {
+    const char *text = NULL;
+    size_t length = 0;
+    while (session->lines_read < count) {
+        const enum line_status status = next_line(reader, true, &text, &length);
+        if (status == LINE_FAILED)
+            complain("reading standard input failed: %s", strerror(reader->error));
+        else if (status == LINE_END)
+            complain("%s has %lld lines, and standard input only %lld", session->output, (long long)count,
+                     (long long)session->lines_read);
+        if (status == LINE_FAILED || status == LINE_END) return EXIT_FAILED;
+        session->lines_read++;
+    }
+    if (count > 0) complain("continuing after line %lld", (long long)count);
+    return -1;
+}
+
 static int translate_lines(struct session *session) {
     struct line_reader reader = {.fd = STDIN_FILENO};
+    int64_t done = 0;
     struct sentences *lines = &session->lines, *beginnings = &session->beginnings;
     enum line_status status = LINE_OK;
-    int result = -1;
+    int result = open_output_file(session, &done);
+    if (result < 0) result = skip_lines(session, &reader, done);
     while (result < 0 && status != LINE_END) {
         if (session->interactive) {
             fputs("> ", stderr);
@@ -248,6 +320,12 @@ int translate_command(int argc, char **argv) {
          "continues."},
         {"ban", FLAG_TEXT, &session.banned, NULL, "FILE", "A file with the lines of --decode.banned_phrases."},
         {"scores", FLAG_SWITCH, &session.scores, NULL, "", "Prints the score and a TAB before each translation."},
+        {"output", FLAG_TEXT, &session.output, NULL, "FILE", "Writes to this file, not to standard output."},
+        {"continue", FLAG_SWITCH, &session.resume, NULL, "",
+         "With --output and the same input as before: continues after the lines that the file already contains."},
+        {"pairs", FLAG_TEXT, &session.pairs, NULL, "forward|back",
+         "Prints pairs for training: source TAB translation (forward), or translation TAB source (back), for a model "
+         "of the opposite direction. The translation of a line that is refused is empty; training skips such pairs."},
         {"attention", FLAG_TEXT, &session.attention.path, NULL, "OUT.html",
          "Also writes a page that shows the attention weights of the best translations. It needs no network."},
         {"attention-lines", FLAG_COUNT, &session.attention.limit, NULL, "8",
@@ -270,10 +348,25 @@ int translate_command(int argc, char **argv) {
     }
     if (session.model == NULL && (session.model = model_beside()) == NULL) return EXIT_USAGE;
     const struct flag_list *ensemble = &session.more.ensemble;
-    const struct named_file page = {"--attention", session.attention.path};
+    const bool numbered = is_given(&line, "decode.n_best"), plain = !numbered && !session.scores;
+    if (session.pairs != NULL && strcmp(session.pairs, "forward") != 0 && strcmp(session.pairs, "back") != 0) {
+        complain("--pairs is '%.64s', expected forward or back", session.pairs);
+        return EXIT_USAGE;
+    }
+    if (session.resume && session.output == NULL) {
+        complain("--continue requires --output");
+        return EXIT_USAGE;
+    }
+    if ((session.pairs != NULL && !plain) || (session.resume && numbered)) {
+        complain("%s cannot be combined with %s", session.pairs != NULL ? "--pairs" : "--continue",
+                 numbered ? "--n-best" : "--scores");
+        return EXIT_USAGE;
+    }
+    const struct named_file page = {"--attention", session.attention.path}, output = {"--output", session.output};
     struct named_file models[MAX_LIST + 2] = {{"--model", session.model}, {"--draft", session.more.draft}};
     for (size_t i = 0; i < ensemble->count; ++i) models[i + 2] = (struct named_file){"--ensemble", ensemble->texts[i]};
     status = check_apart(&page, models, ensemble->count + 2);
+    if (status < 0) status = check_apart(&output, models, ensemble->count + 2);
     if (status < 0) status = check_writable(&page);
     if (status >= 0) return status;
     xf_config *config = NULL;

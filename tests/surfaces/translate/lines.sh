@@ -66,6 +66,48 @@ holds "an empty list bans nothing" cmp stdout nothing
 expect 1 "can't open none: No such file or directory" plain --ban none
 expect 1 "reading . failed: Is a directory" plain --ban .
 
+# Output files: pairs for training, and runs that continue.
+expect 0 "" plain --pairs forward
+cp stdout forward
+holds "a pair has the source first" diff forward <(paste sources nothing)
+expect 0 "" plain --pairs back
+holds "or the translation first" diff stdout <(paste nothing sources)
+expect 0 "" plain --pairs forward --output whole
+holds "a file has the same lines" cmp forward whole
+holds "nothing is printed" test ! -s stdout
+head -c $(($(head -n 17 whole | wc -c) + 9)) whole >part
+expect 0 "continuing after line 17" plain --pairs forward --output part --continue
+holds "a run continues after the last complete line" cmp part whole
+expect 0 "continuing after line 40" plain --pairs forward --output part --continue
+holds "a complete file remains" cmp part whole
+expect 0 "" plain --pairs forward --output new --continue
+holds "a first run may say --continue" cmp new whole
+mkfifo input
+"$translate" translate --model "$example/en-de.xf" --threads 1 --pairs forward --output killed <input &
+exec 3>input
+head -n 12 sources >&3
+for ((i = 0; i < 600; i++)); do [ "$(cat killed 2>/dev/null | wc -l)" = 12 ] && break || sleep 0.1; done
+kill -TERM $!
+wait $!
+exec 3>&-
+holds "a run that is killed has written the lines that it has read" test "$(wc -l <killed)" = 12
+expect 0 "continuing after line 12" plain --pairs forward --output killed --continue
+holds "and continues" cmp killed whole
+head -n 3 sources >short
+expect 1 "part has 40 lines, and standard input only 3" \
+    "$translate" translate --model "$example/en-de.xf" --threads 1 --output part --continue <short
+holds "which does not change the file" cmp part whole
+expect 1 "line 2: invalid UTF-8" said 'Open.\nOpen.\t\xff\nOpen.\n' --pairs back
+holds "a refused line has an empty translation" test "$(cut -f 1 stdout | sed -n 2p)" = "" -a "$(wc -l <stdout)" = 3
+expect 1 "writing failed: No space left on device" plain --output /dev/full
+expect 1 "can't write .: Is a directory" plain --output .
+expect 2 "--continue requires --output" plain --continue
+expect 2 "--pairs is 'both', expected forward or back" plain --pairs both
+expect 2 "--pairs cannot be combined with --scores" plain --pairs back --scores
+expect 2 "--continue cannot be combined with --n-best" plain --output part --continue --n-best 2
+ln "$example/en-de.xf" linked 2>/dev/null || ln -s "$example/en-de.xf" linked
+expect 2 "" plain --output linked
+
 # Scores: one for each pair, equal to that of the search.
 head -n 5 sources | "$translate" translate --model "$example/en-de.xf" --threads 1 --greedy --alpha 0 --scores >searched
 paste <(head -n 5 sources) <(cut -f 2 searched) >pairs
