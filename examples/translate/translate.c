@@ -158,35 +158,51 @@ static enum line_status read_batch(struct session *session, struct line_reader *
     return status;
 }
 
-/*
- * Directs standard output to --output. With --continue, first cuts off an incomplete last line of the file, and stores
- * the number of its lines in *done. Returns -1, or EXIT_FAILED after a message.
- */
-static int open_output_file(const struct session *session, int64_t *done) {
-    *done = 0;
-    if (session->output == NULL) return -1;
-    const int flags = session->resume ? O_RDWR : O_WRONLY | O_TRUNC;
-    const int file = open(session->output, flags | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0) {
-        complain("can't write %s: %s", session->output, strerror(errno));
-        return EXIT_FAILED;
-    }
+/* Returns NULL, or the reason why an opened file cannot be the output. */
+static const char *why_not_output(const struct session *session, int file) {
+    struct stat output, input;
+    if (fstat(file, &output) != 0) return strerror(errno);
+    if (session->resume && !S_ISREG(output.st_mode)) return "--continue requires a regular file";
+    /* Windows has no numbers of files, and does not open a file for writing that another program redirects. */
+    const bool same = fstat(STDIN_FILENO, &input) == 0 && S_ISREG(input.st_mode) && output.st_ino != 0 &&
+                      output.st_ino == input.st_ino && output.st_dev == input.st_dev;
+    return same ? "it is the file that standard input reads" : NULL;
+}
+
+/* Cuts off an incomplete last line, and stores the number of the others in *lines. On failure, sets errno. */
+static bool keep_lines(int file, int64_t *lines) {
     char buffer[1 << 16];
     int64_t size = 0, whole = 0;
-    ssize_t count = 0;
-    while (session->resume && (count = read(file, buffer, sizeof buffer)) > 0) {
+    ssize_t count;
+    while ((count = read(file, buffer, sizeof buffer)) > 0) {
         for (ssize_t i = 0; i < count; ++i) {
             if (buffer[i] != '\n') continue;
-            ++*done;
+            ++*lines;
             whole = size + i + 1;
         }
         size += count;
     }
-    const bool ready = count == 0 && (size == whole || ftruncate(file, whole) == 0) &&
-                       (whole == 0 || lseek(file, whole, SEEK_SET) == whole) && dup2(file, STDOUT_FILENO) >= 0;
-    if (!ready) complain("can't continue %s: %s", session->output, strerror(errno));
-    close(file);
-    return ready ? -1 : EXIT_FAILED;
+    return count == 0 && ftruncate(file, whole) == 0 && lseek(file, whole, SEEK_SET) == whole;
+}
+
+/*
+ * Directs standard output to --output, and stores in *done the number of lines that the file keeps for --continue.
+ * Returns -1, or EXIT_FAILED after a message.
+ */
+static int open_output_file(const struct session *session, int64_t *done) {
+    *done = 0;
+    if (session->output == NULL) return -1;
+    const int file = open(session->output, (session->resume ? O_RDWR : O_WRONLY) | O_CREAT | O_CLOEXEC, 0666);
+    const char *why = file < 0 ? strerror(errno) : why_not_output(session, file);
+    if (why == NULL) {
+        struct stat status;
+        const bool regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+        const bool ready = session->resume ? keep_lines(file, done) : !regular || ftruncate(file, 0) == 0;
+        if (!ready || dup2(file, STDOUT_FILENO) < 0) why = strerror(errno);
+    }
+    if (why != NULL) complain("can't write %s: %s", session->output, why);
+    if (file >= 0 && file != STDOUT_FILENO) close(file);
+    return why == NULL ? -1 : EXIT_FAILED;
 }
 
 /* Skips lines of standard input. Returns -1, or the exit status after a message. */
@@ -320,7 +336,8 @@ int translate_command(int argc, char **argv) {
          "continues."},
         {"ban", FLAG_TEXT, &session.banned, NULL, "FILE", "A file with the lines of --decode.banned_phrases."},
         {"scores", FLAG_SWITCH, &session.scores, NULL, "", "Prints the score and a TAB before each translation."},
-        {"output", FLAG_TEXT, &session.output, NULL, "FILE", "Writes to this file, not to standard output."},
+        {"output", FLAG_TEXT, &session.output, NULL, "FILE",
+         "Writes to this file, not to standard output. Without --continue, replaces an existing file."},
         {"continue", FLAG_SWITCH, &session.resume, NULL, "",
          "With --output and the same input as before: continues after the lines that the file already contains."},
         {"pairs", FLAG_TEXT, &session.pairs, NULL, "forward|back",
@@ -363,10 +380,16 @@ int translate_command(int argc, char **argv) {
         return EXIT_USAGE;
     }
     const struct named_file page = {"--attention", session.attention.path}, output = {"--output", session.output};
-    struct named_file models[MAX_LIST + 2] = {{"--model", session.model}, {"--draft", session.more.draft}};
-    for (size_t i = 0; i < ensemble->count; ++i) models[i + 2] = (struct named_file){"--ensemble", ensemble->texts[i]};
-    status = check_apart(&page, models, ensemble->count + 2);
-    if (status < 0) status = check_apart(&output, models, ensemble->count + 2);
+    struct named_file read[MAX_LIST + 3] = {
+        {"--model", session.model}, {"--draft", session.more.draft}, {"--ban", session.banned}};
+    for (size_t i = 0; i < ensemble->count; ++i) read[i + 3] = (struct named_file){"--ensemble", ensemble->texts[i]};
+    if (page.path != NULL && output.path != NULL && strcmp(page.path, output.path) == 0) {
+        complain("--output and --attention have the same file %s", page.path);
+        return EXIT_USAGE;
+    }
+    status = check_apart(&page, read, ensemble->count + 3);
+    if (status < 0) status = check_apart(&output, read, ensemble->count + 3);
+    if (status < 0) status = check_apart(&output, &page, 1);
     if (status < 0) status = check_writable(&page);
     if (status >= 0) return status;
     xf_config *config = NULL;

@@ -83,10 +83,11 @@ holds "a complete file remains" cmp part whole
 expect 0 "" plain --pairs forward --output new --continue
 holds "a first run may say --continue" cmp new whole
 mkfifo input
+test_lines() { [ -e "$1" ] && [ "$(wc -l <"$1")" = "$2" ]; }
 "$translate" translate --model "$example/en-de.xf" --threads 1 --pairs forward --output killed <input &
 exec 3>input
 head -n 12 sources >&3
-for ((i = 0; i < 600; i++)); do [ "$(cat killed 2>/dev/null | wc -l)" = 12 ] && break || sleep 0.1; done
+wait_for test_lines killed 12
 kill -TERM $!
 wait $!
 exec 3>&-
@@ -105,8 +106,19 @@ expect 2 "--continue requires --output" plain --continue
 expect 2 "--pairs is 'both', expected forward or back" plain --pairs both
 expect 2 "--pairs cannot be combined with --scores" plain --pairs back --scores
 expect 2 "--continue cannot be combined with --n-best" plain --output part --continue --n-best 2
-ln "$example/en-de.xf" linked 2>/dev/null || ln -s "$example/en-de.xf" linked
-expect 2 "" plain --output linked
+cp "$example/en-de.xf" own.xf
+ln own.xf linked
+expect 2 "--output linked" "$translate" translate --model own.xf --output linked <short
+printf 'Datei\n' >list
+expect 2 "--output list" plain --ban list --output list
+expect 2 "--output and --attention have the same file page" plain --output page --attention page
+expect 1 "can't write short: it is the file that standard input reads" \
+    "$translate" translate --model own.xf --output short <short
+holds "no file that is read was changed" test "$(cat short list | wc -l) $(cmp own.xf "$example/en-de.xf")" = "4 "
+expect 1 "can't write /dev/full: --continue requires a regular file" plain --output /dev/full --continue
+head -c 9 whole >part
+expect 0 "" plain --pairs forward --output part --continue
+holds "a file with a part of one line begins anew" cmp part whole
 
 # Scores: one for each pair, equal to that of the search.
 head -n 5 sources | "$translate" translate --model "$example/en-de.xf" --threads 1 --greedy --alpha 0 --scores >searched
@@ -186,4 +198,4 @@ holds "the tokens of a target are those with a probability" \
 french() { pair | many score --text.target_language fra; }
 expect 0 "" french
 holds "languages have different scores" test -n "$(cmp deu stdout)"
-end_checks 60
+end_checks 116
