@@ -101,7 +101,7 @@ XF_TEST(a_row_has_the_same_bits_with_any_number_of_rows) {
     std::vector<int64_t> counts;
     for (int64_t M = 1; M <= 17; ++M) counts.push_back(M);
     counts.insert(counts.end(), {32, 33, 64, 255});
-    if (XF_TEST_SANITIZED) counts = {1, 7, 9, 17, 255};  // bits, of which memory is at the tiles' edges
+    if (XF_TEST_SANITIZED) counts = {1, 7, 9, 17, 255};  // accesses at the edges of tiles
     for (const Types types : kTypes)
         for (const auto &[N, K] : {std::pair<int64_t, int64_t>{24, 40}, {71, 1000}, {130, 264}, {1, 8}})
             check_rows(types, N, K, counts);

@@ -78,10 +78,11 @@ private:
 XF_TEST(sentences_begin_and_stop_at_any_step) {
     for (const DeviceName &name :
          {DeviceName{"cuda", "auto", true}, {"cuda", "auto", true, "bf16"}, {"cuda", "auto", true, "fp32", false}}) {
-        if (XF_TEST_SANITIZED && !name.graphs) continue;
         const auto model = make_reverser(open_device(name, 1));
-        const std::vector<Request> requests =
-            random_requests(31, name.graphs && !name.bf16() && !XF_TEST_SANITIZED ? 60 : 15);
+        const bool many = name.graphs && !name.bf16() && !XF_TEST_SANITIZED;
+        const std::vector<Request> requests = random_requests(31, many                                ? 60
+                                                                  : XF_TEST_SANITIZED && !name.graphs ? 5
+                                                                                                      : 15);
         Both both(model);
         both.clear();
         Draw draw(3);
@@ -104,7 +105,7 @@ XF_TEST(sentences_begin_and_stop_at_any_step) {
             }
         }
         both.compare(" on " + name.text());
-        CHECK(stopped > 0 && prefixes > 20);
+        CHECK(requests.size() < 15 || (stopped > 0 && prefixes > 20));
     }
 }
 
@@ -162,7 +163,7 @@ struct Cost {
 
 // The same arrivals four times: the last ones use only recordings that exist.
 XF_TEST(admission_records_no_shape_twice) {
-    if (XF_TEST_SANITIZED) return;  // it counts, and counts the same
+    if (XF_TEST_SANITIZED) return;  // it counts calls, of which a sanitizer changes none
     const auto model = make_reverser(open_device({"cuda", "auto", true}, 1));
     std::vector<Request> requests = random_requests(34, 24);
     for (Request &request : requests) request.constraint = nullptr;
@@ -197,7 +198,7 @@ XF_TEST(admission_records_no_shape_twice) {
 
 // Without constraints the host waits every fourth step, and once for each read in which a sentence has ended.
 XF_TEST(a_step_is_one_replay_and_rarely_waits) {
-    if (XF_TEST_SANITIZED) return;  // it counts, and counts the same
+    if (XF_TEST_SANITIZED) return;  // it counts calls, of which a sanitizer changes none
     const auto model = make_reverser(open_device({"cuda", "auto", true}, 1));
     xf::Decoder decoder(model, options_of({{"decode.min_tokens", "40"}, {"decode.max_extra_tokens", "30"}}));
     const std::vector<Ids> sources = {{5, 9, 3, 7, 2, 1}, {4, 1}, {12, 2, 7, 1}};

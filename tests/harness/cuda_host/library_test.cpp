@@ -161,7 +161,7 @@ XF_TEST(the_estimate_of_training_covers_the_loss) {
 }
 
 XF_TEST(the_steady_state_replays_without_allocations) {
-    if (XF_TEST_SANITIZED) return;  // it counts, and counts the same
+    if (XF_TEST_SANITIZED) return;  // it counts calls, of which a sanitizer changes none
     const Task task;
     for (const DeviceName &name : {kFp32, kBf16}) {
         const auto context = open_device(name, 1);

@@ -14,7 +14,7 @@ import time
 
 # Not used: tests of the sources, packages, and bindings; tests that run the program of another test in a different
 # environment; and those of the emulated GPU itself, which are slow.
-LEFT_OUT = re.compile(r"abi_|docs_|install_|package|clang|style_|binding_|hpp_headers|bench_|comm_mpi|comm_kills|"
+LEFT_OUT = re.compile(r"abi_|docs_|install_|package|amalgamation|platform_|style_|binding_|hpp_headers|bench_|comm_mpi|comm_kills|"
                       r"unit_comm_nccl|api_coverage|storm_formats|storm_strange|cuda_host_|backend_")
 ONLY_DEVICE = re.compile(r"\w+_cuda$")
 PROGRAMS = r"(?!unit_comm_nccl)(unit_|golden|api_|fault_|fuzz_replay|host_|storm_|soak|hpp)"

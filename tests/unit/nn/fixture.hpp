@@ -30,7 +30,7 @@ struct DeviceName {
 #endif
 inline constexpr DeviceName kDevices[] = {
     {"cpu:ref", "auto", true},
-#if XF_TEST_SANITIZED  // backend_ops runs the kernels of each instruction set with all shapes
+#if XF_TEST_SANITIZED  // backend_ops runs the kernels of each instruction set, with all shapes
     {"cpu:openblas", "auto", XF_HAVE_OPENBLAS},
 #else
     {"cpu:openblas", "base", XF_HAVE_OPENBLAS},
