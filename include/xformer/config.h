@@ -55,7 +55,7 @@ typedef struct xf_option_info {
     double minimum;
     /** Largest allowed value; 0 for XF_OPTION_TEXT. */
     double maximum;
-    /** XF_OPTION_TEXT: the allowed values, separated by '|', or NULL if any text is allowed. */
+    /** XF_OPTION_TEXT: the allowed values, separated by '|'; NULL: any text of at most 4,096 bytes. */
     const char *choices;
     /** Description of the option, with its unit. */
     const char *doc;

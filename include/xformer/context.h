@@ -3,8 +3,9 @@
  *
  * A context owns an open device, worker threads, a memory account, and the services of the host: allocator, log, and
  * executor. The library has no global state, so independent components of a process cannot affect each other. Every
- * other object, except an xf_config, belongs to one context and keeps it alive; handles may be freed in any order. A
- * handle that is documented as "owned by" another handle need not be freed; freeing it has no effect.
+ * other object, except an xf_config, an xf_tokenizer, and an xf_hypotheses, belongs to one context and keeps it alive;
+ * handles may be freed in any order. A handle that is documented as "owned by" another handle need not be freed;
+ * freeing it has no effect.
  *
  * Threads. Distinct handles may be used from distinct threads at the same time. For one handle, each function documents
  * its rule: "exclusive" calls require that no other call uses the handle, "shared-read" calls may overlap each other,

@@ -207,7 +207,8 @@ XF_API void xf_model_free(xf_model *model);
 /**
  * @brief Returns the model's configuration: the options of the group "model.", with "model.vocab_size" filled in.
  *
- * "model.start_token" and "model.end_token" are -1 if the model uses those of its tokenizer (xf_tokenizer_get_info()).
+ * If the model was created with a tokenizer, "model.start_token" and "model.end_token" have its ids. If one of them is
+ * -1, the start token is 0 or the end token is 1, respectively.
  *
  * @param model [in] the model
  * @return owned by the model, valid until it is freed; NULL if model is NULL or another kind of handle

@@ -62,7 +62,7 @@ enum {
     XF_ERROR_INVALID_ARGUMENT = -1,
     /** An allocation failed, or the context's memory budget would be exceeded. */
     XF_ERROR_NO_MEMORY = -2,
-    /** No option, file, backend, tensor, or metadata of that name exists. */
+    /** No file, option, preset, device, plugin, metadata, or engine request of that name or number exists. */
     XF_ERROR_NOT_FOUND = -3,
     /** A number is outside the documented bounds, or the value of a text option is not one of its choices. */
     XF_ERROR_OUT_OF_RANGE = -4,

@@ -55,7 +55,7 @@ enum {
  * @param out [out] the new tokenizer; free it with xf_tokenizer_free()
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_DATA (invalid UTF-8, or no text), XF_ERROR_STATE (a corpus of
- *         ids), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
+ *         ids or an encoded corpus), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 5.1; Sennrich, Haddow, Birch 2016; Wu et al. 2016, s. 4.1; Kudo 2018

@@ -8,7 +8,8 @@
  *
  * A step may be divided into shards ("train.shards"). The shards may be distributed over several processes, called
  * ranks (experimental.h), without changing the bits. All ranks must then make the same collective calls in the same
- * order: xf_train_step() or xf_train_next(), xf_trainer_copy_average(), xf_trainer_save(), and xf_context_all_gather().
+ * order: xf_train_step() or xf_train_next(), xf_trainer_copy_average(), xf_trainer_save(), xf_context_all_gather(),
+ * and, with "decode.divide_evaluation", xf_evaluate().
  * All ranks must resume from the same file. If one rank fails, the others return XF_ERROR_PEER.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -156,7 +157,8 @@ XF_API xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, siz
  * @param call [in] NULL: defaults
  * @param stats [in,out] struct_size set by the caller; may be NULL
  * @param err [out] may be NULL
- * @return as xf_train_step(); XF_DONE at the end of an epoch (no step was made; the next call begins the next epoch)
+ * @return as xf_train_step(); XF_DONE at the end of an epoch (no step was made; the next call begins the next epoch);
+ *         if the call reads pairs, also the errors of xf_batcher_create()
  * @threads exclusive; also for the batcher
  * @since 0.1
  */
@@ -260,9 +262,10 @@ XF_API xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher,
 /**
  * @brief Creates a trainer and its model from a checkpoint, in the state in which they were saved.
  *
- * Options of the group "train." that are set in config replace the saved ones. "train.seed", "train.ema", and the
- * constants of Adam cannot change, because the saved state depends on them. If the backend, its arithmetic, or the
- * precision differs from the saved run, later steps yield different bits, which is logged as a warning.
+ * Options of the group "train." that are set in config replace the saved ones. "train.seed", "train.ema", the constants
+ * of Adam, and options of the group "model." cannot change, because the saved state depends on them. If the backend,
+ * its arithmetic, or the precision differs from the saved run, later steps yield different bits, which is logged as a
+ * warning.
  *
  * With several ranks, each reads the file. "train.shards" has the saved value unless it is set in config.
  *

@@ -14,7 +14,8 @@ constexpr Option kOptions[] = {
      "Device to compute on: auto, cpu, cpu:ref, cpu:openblas, cuda, or cuda:N. auto selects the best available device. "
      "A named device that is unavailable is an error."},
     {"context.backend_path", kStr, "", 0, 0, nullptr,
-     "Folders to search for plugins first, separated by colons. Each must be an absolute path."},
+     "Folders to search for plugins first, separated by colons, on Windows by semicolons. Each must be an absolute "
+     "path."},
     {"context.backend_search", kStr, "default", 0, 0, "default|given",
      "Folders to search for plugins after those of context.backend_path. default: those of the environment variable "
      "XF_BACKEND_PATH, the folder xformer next to the library, and the folder of the library. given: none."},

@@ -113,7 +113,7 @@ stage() {
             for isa in base avx2 avx512 avx512vnni neon; do bits "$1/bits" -- $isa few; done
             # What only the plugin has.
             "$cxx" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Werror -I"$root/include" -I"$root/lib" \
-                -I"$root/cpu" "$root"/cpu/openblas/{confine,blas,plugin}.cpp
+                -I"$root/cpu" "$root"/cpu/openblas/{confine,blas}.cpp
             "$cxx" --version | head -n 1
             ;;
         gcc | clang | libc++)

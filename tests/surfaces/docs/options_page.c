@@ -14,7 +14,8 @@ static const char *const groups[][2] = {
      "[memory and threads](memory-and-threads.md)."},
     {"tokenizer", "Read by `xf_tokenizer_train()`. See [tokenizer](tokenizer.md)."},
     {"text",
-     "Read by `xf_batcher_create()`, by `xf_decoder_create()`, and from the config of a single call. See\n"
+     "Read by `xf_batcher_create()`, `xf_corpus_encode()`, `xf_decoder_create()`, `xf_engine_create()`,\n"
+     "`xf_model_encode()`, and from the config of a single call or request. See\n"
      "[multilingual models](decoding.md#multilingual-models)."},
     {"data", "Read by `xf_corpus_open()` and similar functions, and by `xf_batcher_create()`. See [data](data.md)."},
     {"model",
