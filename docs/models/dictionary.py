@@ -70,6 +70,21 @@ class HeldOut:
                    (self.sizes[i] >= 3 and count >= 0.6 * self.sizes[i]) for i, count in common.items())
 
 
+def read_held_out(paths):
+    """Returns a HeldOut for each side of the pairs in these files."""
+    held_out = HeldOut(), HeldOut()
+    for path in paths:
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                for side, text in zip(held_out, line.rstrip("\n").split("\t")):
+                    side.add(text)
+    return held_out
+
+
+def near_held_out(held_out, pair):
+    return any(side.has_near(text) for side, text in zip(held_out, pair))
+
+
 def pairs_of(path):
     """Yields (English, German). The variants of both sides correspond by position."""
     with open(path, encoding="utf-8") as lines:
@@ -91,19 +106,14 @@ def is_usable(english, german):
 def main():
     if len(sys.argv) < 4:
         sys.exit(__doc__)
-    held_out = HeldOut(), HeldOut()
-    for path in sys.argv[4:]:
-        with open(path, encoding="utf-8") as lines:
-            for line in lines:
-                for side, text in zip(held_out, line.rstrip("\n").split("\t")):
-                    side.add(text)
+    held_out = read_held_out(sys.argv[4:])
     counts, seen = collections.Counter(), set()
     sentences, phrases = [], []
     for pair in pairs_of(sys.argv[1]):
         if not is_usable(*pair) or pair in seen:
             continue
         seen.add(pair)
-        if any(side.has_near(text) for side, text in zip(held_out, pair)):
+        if near_held_out(held_out, pair):
             counts["near a held-out pair"] += 1
         elif all(SENTENCE.match(text) and len(text.split()) >= 3 for text in pair):
             sentences.append(pair)

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Prints the numbers of a model card: architecture, scores, everyday sentences, and the curves of its training.
+
+card.py TRANSLATE MODEL.xf CORPUS LOG...
+
+TRANSLATE is the program; CORPUS is a folder with dev.tsv and test.tsv; each LOG is the output of `translate train`. The
+sentences are those of everyday.txt, none left out.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+SENTENCES = pathlib.Path(__file__).with_name("everyday.txt")
+
+
+def run(*command, text=None):
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+
+
+def cost(log, option):
+    """The floating-point operations of a training, counted as by `paper table2`, for pairs of the mean length."""
+    shown = pathlib.Path(log).read_text()
+    pairs, batches, *tokens = map(int, re.search(
+        r"^epoch +(\d+) pairs in (\d+) batches, (\d+) source and (\d+) target tokens", shown, re.M).groups())
+    s, t = (count / pairs for count in tokens)
+    layers = int(option["encoder_layers"]), int(option["decoder_layers"])
+    d, d_ff, V = (int(option[key]) for key in ("d_model", "d_ff", "vocab_size"))
+    heads = int(option["heads"]) * (int(option["d_k"]) + int(option["d_v"]))
+    encoder = s * (2 * d * heads + 2 * d * d_ff) + s * s * heads
+    decoder = t * (3 * d * heads + 2 * d * d_ff) + s * d * heads + (t * (t + 1) / 2 + s * t) * heads
+    steps = max(int(step) for step in re.findall(r"^(?:dev|averaged) +step (\d+) ", shown, re.M))
+    return 6 * (layers[0] * encoder + layers[1] * decoder + t * d * V) * pairs * steps / batches
+
+
+def properties(translate, model, logs):
+    """The rows of the first table, from `translate inspect` and the logs."""
+    shown = run(translate, "inspect", "--model", model)
+    value = dict(re.findall(r"^  (\S.*?) {2,}(.*)$", shown, re.M))
+    option = {key.removeprefix("model."): text for key, text in value.items() if key.startswith("model.")}
+    yield "size", f"{int(value['size'].split()[0]) / 1e6:.1f} MB in {value['weights']}"
+    yield "model", (f"{option['encoder_layers']} + {option['decoder_layers']} layers, d_model {option['d_model']}, "
+                    f"d_ff {option['d_ff']}, {option['heads']} heads of {option['d_k']}, {option['norm']}-norm")
+    yield "vocabulary", f"{int(option['vocab_size']):,} pieces"
+    yield "cost of the training", " + ".join(f"{cost(log, option):.1e}" for log in logs) + " floating-point operations"
+
+
+def scores(translate, model, test, *options):
+    """Returns pairs, perplexity, BLEU, chrF2, and target tokens per second."""
+    shown = run(translate, "evaluate", "--model", model, "--test", str(test), "--threads", "1", *options)
+    return [re.search(pattern, shown, re.M)[1] for pattern in
+            (r"^test +(\d+)", r"^perplexity +(\S+)", r"^BLEU +(\S+)", r"^chrF2 +(\S+)", r"(\d+) target tokens/s")]
+
+
+def curve(log):
+    """The rows of the evaluations in a log: step, perplexity, BLEU, time."""
+    line = re.compile(
+        r"^(dev|averaged) +step (\d+) .*dev perplexity ([\d.]+)  dev BLEU ([\d.]+)  ([\d:]+)$", re.M)
+    for kind, step, perplexity, bleu, time in line.findall(pathlib.Path(log).read_text()):
+        yield f"{int(step):,}{', average' if kind == 'averaged' else ''}", perplexity, bleu, time
+
+
+def print_table(head, rows):
+    print(f"\n| {' | '.join(head)} |\n|{' --- |' * len(head)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+
+
+def main():
+    if len(sys.argv) < 4:
+        sys.exit(__doc__.split("\n\n")[1])
+    translate, model, corpus, *logs = sys.argv[1:]
+    print_table(("", ""), properties(translate, model, logs))
+    rows = []
+    for name in "dev", "test":
+        test = pathlib.Path(corpus, name + ".tsv")
+        greedy, beam = scores(translate, model, test, "--greedy"), scores(translate, model, test)
+        rows.append((name, *beam[:2], greedy[2], f"**{beam[2]}**", beam[3], greedy[4], beam[4]))
+    print_table(("set", "sentences", "perplexity per token", "BLEU, greedy", "BLEU, beam 4, alpha 0.6", "chrF2",
+                 "tokens/s, greedy", "tokens/s, beam 4"), rows)
+    lines = SENTENCES.read_text()
+    print_table(("sentence", "translation"), zip(
+        lines.splitlines(), run(translate, "translate", "--model", model, text=lines).splitlines()))
+    for log in logs:
+        print_table(("update", "dev perplexity", "dev BLEU", "time"), curve(log))
+
+
+main()
