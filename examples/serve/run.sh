@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the server in build/serve and serves the English-German model on http://localhost:5000; see README.md.
+# Builds the server in build/serve and serves the models of examples/translate on http://localhost:5000; see README.md.
 #
 #     examples/serve/run.sh [OPTION of xformer-serve]...
 #
@@ -32,4 +32,4 @@ for argument in "$@"; do
         --model | --model=* | --help | -h) exec "$build/bin/xformer-serve" "$@" ;;
     esac
 done
-exec "$build/bin/xformer-serve" --model en-de=examples/translate/en-de.xf "$@"
+exec "$build/bin/xformer-serve" --model examples/translate "$@"

@@ -142,6 +142,9 @@ if [ -e "$ready" ]; then
     use=
     echo "  $translate translate                      # the included model: type sentences"
 fi
+if [ -e "${ready%/*}/en-fr.xf" ]; then
+    echo "  $translate translate --model ${ready%/*}/en-fr.xf  # English to French"
+fi
 if [ -e "$model" ]; then
     echo "  $translate translate --model $model  # the trained model"
 fi

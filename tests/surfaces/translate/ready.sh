@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the model of the repository: the program finds it, it is small, and its quality is that of the model card.
+# Tests the models of the repository: the program finds one, they are small, and their quality is that of the model cards.
 #
 #   ready.sh TRANSLATE EXAMPLE_FOLDER
 #
@@ -26,10 +26,24 @@ plain() { "$translate" translate --device cpu:ref <sources.few; }
 expect 0 "" plain
 holds "11 of 12 answers at least are those of plain loops" test "$(paste -d '\n' stdout few | uniq -d | wc -l)" -ge 11
 
+french=$example/en-fr.xf
+holds "$french has at most 12 MB" test "$(stat -Lc %s "$french")" -le 12000000
+cat >expected <<'END'
+The file could not be found.|Impossible de trouver le fichier.
+Do you want to save the changes?|Voulez-vous enregistrer les modifications ?
+Open the file.|Ouvrez le fichier.
+The connection to the server was lost.|La connexion au serveur a été perdue.
+Enter your name and your password.|Saisissez votre nom et votre mot de passe.
+END
+cut -d '|' -f 1 expected >sources.french
+to_french() { "$translate" translate --model "$french" <sources.french; }
+expect 0 "" to_french
+holds "it translates the sentences of its card" diff stdout <(cut -d '|' -f 2 expected)
+
 # No model next to the program, and none on the command line.
 cp "$translate" alone
 alone() { ./alone "$@" <sources.few; }
 expect 2 "the folder of the program has no en-de.xf" alone translate
 expect 2 "the folder of the program has no en-de.xf" alone evaluate --test x.tsv
 expect 2 "the folder of the program has no en-de.xf" alone inspect
-end_checks 9
+end_checks 13
