@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the server in build/serve and serves the models of examples/translate on http://localhost:5000; see README.md.
+# Builds the server in build/serve and serves the two models of examples/translate on http://localhost:5000; see
+# README.md.
 #
 #     examples/serve/run.sh [OPTION of xformer-serve]...
 #
@@ -32,4 +33,5 @@ for argument in "$@"; do
         --model | --model=* | --help | -h) exec "$build/bin/xformer-serve" "$@" ;;
     esac
 done
-exec "$build/bin/xformer-serve" --model examples/translate "$@"
+models=(--model examples/translate/en-de.xf --model examples/translate/en-fr.xf)
+exec "$build/bin/xformer-serve" "${models[@]}" "$@"

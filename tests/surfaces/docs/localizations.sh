@@ -37,13 +37,29 @@ named = Le fichier { $name } a été enregistré.
 other = Le fichier { $other } a été ouvert.
 same = Menu
 EOF
-printf '# comment\nsave=Save the page\nsave.accesskey=S\nlong=One \\\n  and two\nnone=%%S files\n' >en/a/page.properties
-printf 'save=Enregistrer la page\nsave.accesskey=E\nlong=Un \\\n  et deux\nnone=fichiers \\u00e9\n' >fr/b/page.properties
+cat >en/a/page.properties <<'EOF'
+# comment
+save=Save the page
+save.accesskey=S
+long=One \
+  and two
+none=%S files
+accent=Coffee house
+EOF
+cat >fr/b/page.properties <<'EOF'
+save=Enregistrer la page
+save.accesskey=E
+long=Un \
+  et deux
+none=fichiers
+accent=Maison du caf\u00e9
+EOF
 localizations() { python3 "$root/docs/models/localizations.py" "$@"; }
 
 expect 0 "" localizations en fr pairs
-holds "the count is printed" diff stdout <(echo "pairs: 5")
+holds "the count is printed" diff stdout <(echo "pairs: 6")
 holds "texts of the same name are pairs" diff pairs - <<'EOF'
+Coffee house	Maison du café
 One and two	Un et deux
 Open a file	Ouvrir un fichier
 Open the file with Firefox.	Ouvrir le fichier avec Firefox.

@@ -12,7 +12,8 @@ for i in one two three four; do
     for j in one two three four; do printf '%s %s\t%s %s\n' "$i" "$j" "$j" "$i"; done
 done >parent.tsv
 sed 's/three/drei/g; s/four/vier/g' parent.tsv >child.tsv
-expect 0 "" "$translate" train --train parent.tsv --model parent.xf --steps 5 --threads 1 --quiet --tokenizer.vocab_size 270 \
+expect 0 "" "$translate" train --train parent.tsv --model parent.xf --steps 5 --threads 1 --quiet \
+    --tokenizer.vocab_size 270 \
     --model.d_model 8 --model.d_ff 8 --model.heads 1 --model.d_k 8 --model.d_v 8 --model.encoder_layers 1 \
     --model.decoder_layers 1 --model.tie none --model.embedding_norm true
 expect 0 "" transfer parent.xf child.tsv child.xf
@@ -39,8 +40,8 @@ expect 0 "" python3 compare.py
 mkdir corpus
 cp child.tsv corpus/dev.tsv
 cp child.tsv corpus/test.tsv
-expect 0 "" "$translate" train --train child.tsv --dev child.tsv --init child.xf --model trained.xf --steps 4 --eval-every 2 \
-    --threads 1 --quiet
+expect 0 "" "$translate" train --train child.tsv --dev child.tsv --init child.xf --model trained.xf --steps 4 \
+    --eval-every 2 --threads 1 --quiet
 cp stdout log
 card() { python3 "$root/docs/models/card.py" "$translate" "$@"; }
 expect 0 "" card trained.xf corpus log

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests the models of the repository: the program finds one, they are small, and their quality is that of the model cards.
+# Tests the models of the repository: the program finds the default one, they are small, BLEU of en-de.xf is that of its
+# card, and en-fr.xf translates five sentences as its card shows.
 #
 #   ready.sh TRANSLATE EXAMPLE_FOLDER
 #
@@ -10,7 +11,7 @@ model=$example/en-de.xf
 . "$(dirname "${BASH_SOURCE[0]}")/../temp_folder.sh"
 
 # Slightly below the score in docs/models/en-de.md for this set, because other processors may round differently.
-bar=33.9
+bar=37.8
 
 holds "$model has at most 15 MB" test "$(stat -Lc %s "$model")" -le 15000000
 expect 0 "" "$translate" evaluate --test "$example/data/small.test.tsv" --output answers
@@ -27,7 +28,7 @@ expect 0 "" plain
 holds "11 of 12 answers at least are those of plain loops" test "$(paste -d '\n' stdout few | uniq -d | wc -l)" -ge 11
 
 french=$example/en-fr.xf
-holds "$french has at most 12 MB" test "$(stat -Lc %s "$french")" -le 12000000
+holds "$french has at most 8 MB" test "$(stat -Lc %s "$french")" -le 8000000
 cat >expected <<'END'
 The file could not be found.|Impossible de trouver le fichier.
 Do you want to save the changes?|Voulez-vous enregistrer les modifications ?
@@ -38,7 +39,7 @@ END
 cut -d '|' -f 1 expected >sources.french
 to_french() { "$translate" translate --model "$french" <sources.french; }
 expect 0 "" to_french
-holds "it translates the sentences of its card" diff stdout <(cut -d '|' -f 2 expected)
+holds "it translates five sentences as its card shows" diff stdout <(cut -d '|' -f 2 expected)
 
 # No model next to the program, and none on the command line.
 cp "$translate" alone
