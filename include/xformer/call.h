@@ -25,8 +25,9 @@ typedef struct xf_progress {
     /**
      * Name of the task, a static string. In parentheses, the unit of done and total: "tokenizer" (learned tokens; for
      * unigram, removed pieces), "encode" (sentence pairs; bytes of text for xf_corpus_encode(), whose total may grow if
-     * it is not known), "load" and "save" (bytes), "translate" (sentences), "evaluate" (batches). Steps of training,
-     * scoring, and copying do not report progress. Later versions may add tasks.
+     * it is not known), "load" and "save" (bytes), "translate" (sentences), "evaluate" (batches). Scoring, copying, and
+     * steps of training report nothing, except "encode" when xf_train_next() begins an epoch with "data.sampling" or
+     * "data.augment". Later versions may add tasks.
      */
     const char *task;
     /**

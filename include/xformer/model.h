@@ -207,8 +207,9 @@ XF_API void xf_model_free(xf_model *model);
 /**
  * @brief Returns the model's configuration: the options of the group "model.", with "model.vocab_size" filled in.
  *
- * If the model was created with a tokenizer, "model.start_token" and "model.end_token" have its ids. If one of them is
- * -1, the start token is 0 or the end token is 1, respectively.
+ * If the model was created with a tokenizer, "model.start_token" and "model.end_token" have its ids, unless the config
+ * set them; without a start symbol, "model.start_token" is the end token. Without a tokenizer, -1 is 0 as start token
+ * and 1 as end token.
  *
  * @param model [in] the model
  * @return owned by the model, valid until it is freed; NULL if model is NULL or another kind of handle
