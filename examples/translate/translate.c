@@ -59,15 +59,25 @@ static void print_links(const xf_hypothesis *answer) {
     }
 }
 
-/* Prints a line of a corpus. A line that could not be translated has an empty translation, so that training skips it.
+/*
+ * Prints a pair for training: a source and its translation, in the order of --pairs. A line that could not be
+ * translated has an empty translation, so that training skips it.
  */
 static void print_pair(const struct session *session, size_t index, const xf_hypothesis *answer) {
-    const bool back = strcmp(session->pairs, "back") == 0;
-    if (!back) print_text(session->lines.texts[index], session->lines.lengths[index]);
-    if (!back) putchar('\t');
-    if (answer != NULL) print_text(answer->text, answer->text_length);
-    if (back) putchar('\t');
-    if (back) print_text(session->lines.texts[index], session->lines.lengths[index]);
+    const char *columns[] = {session->lines.texts[index], answer != NULL ? answer->text : ""};
+    const size_t lengths[] = {session->lines.lengths[index], answer != NULL ? answer->text_length : 0};
+    const int first = strcmp(session->pairs, "back") == 0 ? 1 : 0;
+    print_text(columns[first], lengths[first]);
+    putchar('\t');
+    print_text(columns[1 - first], lengths[1 - first]);
+    putchar('\n');
+}
+
+static void print_answer(const struct session *session, long long number, const xf_hypothesis *answer) {
+    if (session->numbered) printf("%lld\t", number);
+    if (session->scores) printf("%.4f\t", answer->score);
+    print_text(answer->text, answer->text_length);
+    if (answer->alignment != NULL) print_links(answer);
     putchar('\n');
 }
 
@@ -89,15 +99,10 @@ static void print_answers(void *user, size_t index, const xf_hypotheses *found, 
     for (size_t rank = 0; rank < answers; ++rank) {
         xf_hypothesis answer = {.struct_size = sizeof answer};
         if (xf_hypotheses_get(found, index, rank, &answer, NULL) != XF_OK) continue;
-        if (session->pairs != NULL) {
+        if (session->pairs != NULL)
             print_pair(session, index, &answer);
-        } else {
-            if (session->numbered) printf("%lld\t", number);
-            if (session->scores) printf("%.4f\t", answer.score);
-            print_text(answer.text, answer.text_length);
-            if (answer.alignment != NULL) print_links(&answer);
-            putchar('\n');
-        }
+        else
+            print_answer(session, number, &answer);
         if (rank == 0 && session->broken < 0)
             session->broken =
                 attention_add(&session->attention, session->decoder, session->translator, session->config,
@@ -158,15 +163,11 @@ static enum line_status read_batch(struct session *session, struct line_reader *
     return status;
 }
 
-/* Returns NULL, or the reason why an opened file cannot be the output. */
-static const char *why_not_output(const struct session *session, int file) {
-    struct stat output, input;
-    if (fstat(file, &output) != 0) return strerror(errno);
-    if (session->resume && !S_ISREG(output.st_mode)) return "--continue requires a regular file";
-    /* Windows has no numbers of files, and does not open a file for writing that another program redirects. */
-    const bool same = fstat(STDIN_FILENO, &input) == 0 && S_ISREG(input.st_mode) && output.st_ino != 0 &&
-                      output.st_ino == input.st_ino && output.st_dev == input.st_dev;
-    return same ? "it is the file that standard input reads" : NULL;
+/* Returns whether standard input reads this regular file. On Windows, where st_ino is 0, this is not detected. */
+static bool is_input(const struct stat *output) {
+    struct stat input;
+    return fstat(STDIN_FILENO, &input) == 0 && output->st_ino != 0 && output->st_ino == input.st_ino &&
+           output->st_dev == input.st_dev && S_ISREG(input.st_mode);
 }
 
 /* Cuts off an incomplete last line, and stores the number of the others in *lines. On failure, sets errno. */
@@ -185,21 +186,27 @@ static bool keep_lines(int file, int64_t *lines) {
     return count == 0 && ftruncate(file, whole) == 0 && lseek(file, whole, SEEK_SET) == whole;
 }
 
+/* Directs standard output to an opened file. Returns NULL, or the reason for a failure. */
+static const char *use_output(const struct session *session, int file, int64_t *done) {
+    struct stat status;
+    if (fstat(file, &status) != 0) return strerror(errno);
+    const bool regular = S_ISREG(status.st_mode);
+    if (is_input(&status)) return "it is the file that standard input reads";
+    if (session->resume && !regular) return "--continue requires a regular file";
+    if (session->resume && !keep_lines(file, done)) return strerror(errno);
+    if (!session->resume && regular && ftruncate(file, 0) != 0) return strerror(errno);
+    return dup2(file, STDOUT_FILENO) >= 0 ? NULL : strerror(errno);
+}
+
 /*
  * Directs standard output to --output, and stores in *done the number of lines that the file keeps for --continue.
  * Returns -1, or EXIT_FAILED after a message.
  */
-static int open_output_file(const struct session *session, int64_t *done) {
+static int open_output(const struct session *session, int64_t *done) {
     *done = 0;
     if (session->output == NULL) return -1;
     const int file = open(session->output, (session->resume ? O_RDWR : O_WRONLY) | O_CREAT | O_CLOEXEC, 0666);
-    const char *why = file < 0 ? strerror(errno) : why_not_output(session, file);
-    if (why == NULL) {
-        struct stat status;
-        const bool regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
-        const bool ready = session->resume ? keep_lines(file, done) : !regular || ftruncate(file, 0) == 0;
-        if (!ready || dup2(file, STDOUT_FILENO) < 0) why = strerror(errno);
-    }
+    const char *why = file >= 0 ? use_output(session, file, done) : strerror(errno);
     if (why != NULL) complain("can't write %s: %s", session->output, why);
     if (file >= 0 && file != STDOUT_FILENO) close(file);
     return why == NULL ? -1 : EXIT_FAILED;
@@ -228,7 +235,7 @@ static int translate_lines(struct session *session) {
     int64_t done = 0;
     struct sentences *lines = &session->lines, *beginnings = &session->beginnings;
     enum line_status status = LINE_OK;
-    int result = open_output_file(session, &done);
+    int result = open_output(session, &done);
     if (result < 0) result = skip_lines(session, &reader, done);
     while (result < 0 && status != LINE_END) {
         if (session->interactive) {
