@@ -17,22 +17,24 @@ SENTENCES = pathlib.Path(__file__).with_name("everyday.txt")
 
 
 def run(*command, text=None):
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def cost(log, option):
     """The floating-point operations of a training, counted as by `paper table2`, for pairs of the mean length."""
     shown = pathlib.Path(log).read_text()
-    pairs, batches, *tokens = map(int, re.search(
-        r"^epoch +(\d+) pairs in (\d+) batches, (\d+) source and (\d+) target tokens", shown, re.M).groups())
+    epoch = re.search(r"^epoch +(\d+) pairs in (\d+) batches, (\d+) source and (\d+) target tokens", shown, re.M)
+    steps = re.findall(r"^(?:(?:dev|averaged) +|translate: interrupted after )step (\d+)", shown, re.M)
+    if not epoch or not steps:
+        raise ValueError(f"{log} is not the log of a training that evaluated its model")
+    pairs, batches, *tokens = map(int, epoch.groups())
     s, t = (count / pairs for count in tokens)
     layers = int(option["encoder_layers"]), int(option["decoder_layers"])
     d, d_ff, V = (int(option[key]) for key in ("d_model", "d_ff", "vocab_size"))
     heads = int(option["heads"]) * (int(option["d_k"]) + int(option["d_v"]))
     encoder = s * (2 * d * heads + 2 * d * d_ff) + s * s * heads
     decoder = t * (3 * d * heads + 2 * d * d_ff) + s * d * heads + (t * (t + 1) / 2 + s * t) * heads
-    steps = max(int(step) for step in re.findall(r"^(?:dev|averaged) +step (\d+) ", shown, re.M))
-    return 6 * (layers[0] * encoder + layers[1] * decoder + t * d * V) * pairs * steps / batches
+    return 6 * (layers[0] * encoder + layers[1] * decoder + t * d * V) * pairs * max(map(int, steps)) / batches
 
 
 def properties(translate, model, logs):
@@ -87,4 +89,7 @@ def main():
         print_table(("update", "dev perplexity", "dev BLEU", "time"), curve(log))
 
 
-main()
+try:
+    main()
+except (OSError, ValueError, subprocess.CalledProcessError) as error:
+    sys.exit(f"card.py: {error}")

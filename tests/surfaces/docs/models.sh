@@ -48,15 +48,24 @@ expect 0 "" card trained.xf corpus log
 cp stdout card
 shown() { grep -qE "^\| $1 \|" card; }
 holds "the card has the architecture" shown "model \\| 1 \+ 1 layers, d_model 8, d_ff 8, 1 heads of 8, post-norm"
-holds "it has the cost" shown "cost of the training \\| [0-9.]+e\+0[5-9] floating-point operations"
+# 6 operations for each multiply-add: 1,792 in the encoder, 2,976 in the decoder, and 8,640 for the logits of a pair of
+# 4 + 4 tokens, 16 pairs in an update, 4 updates.
+holds "it has the cost" shown "cost of the training \\| 5.1e\+06 floating-point operations"
 holds "it has the scores of both sets" test "$(grep -cE '^\| (dev|test) \| 16 \|' card)" = 2
 holds "it has every sentence" test "$(grep -cFf "$root/docs/models/everyday.txt" card)" = 11
 holds "it has the curve" shown "4 \| [0-9.]+ \| [0-9.]+ \| [0-9:]+"
 expect 1 "card.py TRANSLATE MODEL.xf CORPUS LOG..." card trained.xf
+expect 1 "child.tsv is not the log of a training" card trained.xf corpus child.tsv
+expect 1 "No such file or directory: 'absent'" card trained.xf corpus absent
+expect 1 "translate: cannot open 'absent.xf'" card absent.xf corpus log
+holds "no failure shows a traceback" test "$(grep -c Traceback stderr)" = 0
+sed -i '/^averaged/d; s/^dev .*/translate: interrupted after step 2/' log
+expect 0 "" card trained.xf corpus log
+holds "an interrupted training has a cost" grep -qF 'cost of the training | 2.6e+06 ' stdout
 printf 'a\tb\n' >small.tsv
 expect 1 "expected 270" transfer parent.xf small.tsv none.xf
 holds "a refusal is one line" test "$(wc -l <stderr)" = 1
 expect 1 "transfer.py PARENT CORPUS.tsv CHILD" transfer parent.xf
 holds "the usage is one line" test "$(wc -l <stderr)" = 1
 expect 1 "transfer.py: cannot open 'absent.xf'" transfer absent.xf child.tsv none.xf
-end_checks 17
+end_checks 23
