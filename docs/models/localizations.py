@@ -64,7 +64,10 @@ def texts(folder):
             continue
         read = messages if path.suffix == ".ftl" else properties
         for name, value in read(path.read_text(encoding="utf-8-sig")):
-            (terms if name.startswith("-") else found)[name if name.startswith("-") else (path.name, name)] = value
+            if name.startswith("-"):
+                terms[name] = value
+            else:
+                found[path.name, name] = value
     for key, value in found.items():
         value = NAMED.sub(lambda match: terms.get(match[1], match[0]), value)
         found[key] = " ".join(TAG.sub("", value).split())

@@ -5,9 +5,10 @@ transfer.py PARENT CORPUS.tsv CHILD
 
 CHILD gets the architecture of PARENT and a tokenizer of the same size, trained on CORPUS. Every parameter is copied.
 The embedding of a piece that both vocabularies contain moves to its new number; another piece begins with the embedding
-of a random piece of PARENT. "translate train --init CHILD" then needs a fraction of the updates: the encoder knows one
-of the languages, and the decoder knows how to use it (Zoph et al. 2016; Kocmi and Bojar 2018, "Trivial Transfer
-Learning for Low-Resource Neural Machine Translation").
+of a random piece of PARENT. Train it with "translate train --init CHILD". The method is that of Kocmi and Bojar 2018,
+"Trivial Transfer Learning for Low-Resource Neural Machine Translation", except that they share one vocabulary.
+
+The corpus of PARENT should not contain sentences of the test sets of CHILD, on either side.
 
 Needs the Python binding: PYTHONPATH=bindings/python XFORMER_LIBRARY=build/release/lib/libxformer.so
 
