@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -106,19 +107,27 @@ bool thread_ready() noexcept {
 }
 
 Readable::Readable() {
-    int pipe_ends[2] = {-1, -1};
-    int error_number = ::pipe(pipe_ends) == 0 ? 0 : errno;
-    for (int i = 0; i < 2 && error_number == 0; ++i) {
-        // Not the number of a standard stream that the process does not have.
-        ends_[i] = ::fcntl(pipe_ends[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-        if (ends_[i] < 0 || ::fcntl(ends_[i], F_SETFL, O_NONBLOCK) != 0) error_number = errno;
-        if (error_number == 0) continue;
-        if (ends_[i] >= 0) ::close(ends_[i]);
-        if (i == 1) ::close(ends_[0]);
+    // Not the numbers of standard streams that the process does not have: the host may print into them. A pipe with
+    // such a number takes it until another pipe is open.
+    int low[STDERR_FILENO + 1][2];
+    int count = 0, error_number = 0;
+    while ((error_number = ::pipe(ends_) == 0 ? 0 : errno) == 0 && std::min(ends_[0], ends_[1]) <= STDERR_FILENO) {
+        if (count > STDERR_FILENO) {  // the host closed one of them meanwhile
+            error_number = EMFILE;
+            for (const int end : ends_) ::close(end);
+            break;
+        }
+        std::copy_n(ends_, 2, low[count++]);
     }
-    if (pipe_ends[0] >= 0) {
-        ::close(pipe_ends[0]);
-        ::close(pipe_ends[1]);
+    while (count-- > 0) {
+        ::close(low[count][1]);  // first: the host must not write to a pipe that has no reader
+        ::close(low[count][0]);
+    }
+    if (error_number == 0) {
+        for (const int end : ends_)
+            if (::fcntl(end, F_SETFD, FD_CLOEXEC) != 0 || ::fcntl(end, F_SETFL, O_NONBLOCK) != 0) error_number = errno;
+        if (error_number != 0)
+            for (const int end : ends_) ::close(end);
     }
     if (error_number != 0)
         throw Error(XF_ERROR_IO, format("cannot create a pipe: %s", reason_of(error_number).c_str()), error_number);

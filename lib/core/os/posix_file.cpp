@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "core/os/posix_differences.h"
 
@@ -31,17 +32,26 @@ size_t name_offset(std::string_view path) { return path.rfind('/') + 1; }
 
 namespace {
 
-// In a process without standard streams an opened file would get their numbers, and what the host prints would end up
-// in the file.
+// In a process without standard streams, an opened file would get their numbers, and what the host prints at this
+// moment would be written to the file. Such a descriptor is not used, not even for a copy: a file that was created is
+// removed, and the next one is opened while the number is taken.
 int open_above_standard(int folder, const char *path, int flags, mode_t permissions) {
-    const int fd = ::openat(folder, path, flags, permissions);
-    if (fd < 0 || fd > STDERR_FILENO) return fd;
-    const int above = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    const int error_number = errno == EINVAL ? EMFILE : errno;  // EINVAL: the limit of descriptors is below 3
-    ::close(fd);
-    if (above < 0 && (flags & O_EXCL) != 0) (void)::unlinkat(folder, path, 0);  // this call created it
+    int low[STDERR_FILENO + 1];
+    int count = 0, fd = ::openat(folder, path, flags, permissions);
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        if ((flags & O_EXCL) != 0) (void)::unlinkat(folder, path, 0);  // this call created it
+        if (count > STDERR_FILENO) {                                   // the host closed one of them meanwhile
+            ::close(std::exchange(fd, -1));
+            errno = EMFILE;
+            break;
+        }
+        low[count++] = fd;
+        fd = ::openat(folder, path, flags, permissions);
+    }
+    const int error_number = errno;
+    while (count > 0) ::close(low[--count]);
     errno = error_number;
-    return above;
+    return fd;
 }
 
 int open_mode(int folder, const char *path, OpenMode mode, uint32_t permissions) {

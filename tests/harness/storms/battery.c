@@ -8,12 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include "../../support/world.h"
 #include "storm.h"
-
-pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 /* A pipe whose writer is slow: each read of it waits, and is interrupted. */
 static void *write_slowly(void *arg) {
@@ -61,20 +60,16 @@ void work(const char *device, const char *path, uint64_t *results, void (*betwee
     results[5] = hash_file(path);
     between();
 
-    pthread_mutex_lock(&opening);
     FILE *file = fopen(text_path, "w");
     CHECK(file != NULL && fwrite(corpus_text, 1, sizeof corpus_text - 1, file) == sizeof corpus_text - 1 &&
           fclose(file) == 0);
-    pthread_mutex_unlock(&opening);
     MUST(xf_corpus_open(context, text_path, NULL, NULL, NULL, &corpus, &err));
     CHECK(xf_corpus_pair_count(corpus) == 12);
     pthread_t writer;
     int low[2], ends[2]; /* the reading end stays open: what was written before the library opens it is kept */
-    pthread_mutex_lock(&opening);
-    CHECK(pipe(low) == 0);
+    CHECK(pipe2(low, 0) == 0);
     for (int i = 0; i < 2; ++i) ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 3);
     for (int i = 0; i < 2; ++i) CHECK(ends[i] >= 3 && close(low[i]) == 0);
-    pthread_mutex_unlock(&opening);
     snprintf(pipe_path, sizeof pipe_path, "/proc/self/fd/%d", ends[0]);
     CHECK(pthread_create(&writer, NULL, write_slowly, (void *)(intptr_t)ends[1]) == 0);
     MUST(xf_corpus_open(context, pipe_path, NULL, NULL, NULL, &slow, &err));

@@ -6,11 +6,7 @@
 #ifndef XF_TEST_BATTERY_H
 #define XF_TEST_BATTERY_H
 
-#include <pthread.h>
 #include <stdint.h>
-
-/* Locked while the battery opens its own files, which may have any free descriptor. */
-extern pthread_mutex_t opening;
 
 enum { RESULTS = 8 };
 

@@ -1,5 +1,5 @@
 /*
- * Strange processes: descriptors 0 to 2 are closed, and something writes to them all the time; sixteen descriptors in
+ * Strange processes: descriptors 0 to 2 are closed, and the host prints to them all the same; sixteen descriptors in
  * all; a locale with a decimal comma, or where I is no capital i, that changes between the calls, and whose messages
  * are translated; rounding modes, flushed denormals and short x87 numbers. Each gives the bytes of a plain process,
  * and nothing is printed.
@@ -11,9 +11,11 @@
 #include <fcntl.h>
 #include <libintl.h>
 #include <locale.h>
-#include <stdatomic.h>
+#include <poll.h>
+#include <stdarg.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #if defined(__SSE__)
@@ -50,26 +52,48 @@ static void same_work(void (*between)(void)) {
     WANT(memcmp(found, plain, sizeof plain) == 0);
 }
 
-/* A host's own output, to descriptors that it does not know to be closed. */
-static atomic_int stop;
-static void *write_often(void *arg) {
-    (void)arg;
-    while (!atomic_load(&stop)) {
-        pthread_mutex_lock(&opening);
-        for (int fd = 0; fd < 3; ++fd) (void)!write(fd, "a line of the host\n", 19);
-        pthread_mutex_unlock(&opening);
-        sched_yield();
-    }
-    return NULL;
+/* The library's calls come here. A host prints to descriptor 0, 1, or 2 at the worst moment: when it has become one of
+ * a file or pipe of the library. Such a write may also happen late, when the number already belongs to something else.
+ */
+#define SHARED __attribute__((visibility("default")))
+static int late[256], late_count;
+static void host_prints(int fd) {
+    if (fd < 0 || fd > 2 || write(fd, "a line of the host\n", 19) < 0) return;
+    const int copy = fcntl(fd, F_DUPFD, 64); /* fails where a test limits the numbers */
+    if (copy >= 0 && late_count < 256) late[late_count++] = copy;
+}
+SHARED int openat(int at, const char *name, int flags, ...) {
+    va_list rest;
+    va_start(rest, flags);
+    const int fd = (int)syscall(SYS_openat, at, name, flags, va_arg(rest, int));
+    va_end(rest);
+    host_prints(fd);
+    return fd;
+}
+SHARED int fsync(int fd) {
+    for (int i = 0; i < late_count; ++i) (void)!write(late[i], "a late line\n", 12);
+    return (int)syscall(SYS_fsync, fd);
+}
+SHARED int pipe(int ends[2]) {
+    const int status = (int)syscall(SYS_pipe2, ends, 0);
+    if (status == 0) host_prints(ends[1]);
+    return status;
 }
 
 static void closed_descriptors(void) {
+    xf_error err;
+    OWNED(context) *context = context_on(device, "1");
+    OWNED(model) *model = model_on(context, device);
+    xf_engine *engine = NULL;
     for (int fd = 0; fd < 3; ++fd) close(fd);
-    pthread_t thread;
-    WANT(pthread_create(&thread, NULL, write_often, NULL) == 0);
-    for (int i = 0; i < (XF_TEST_SANITIZED ? 1 : 5); ++i) same_work(NULL);
-    atomic_store(&stop, 1);
-    pthread_join(thread, NULL);
+    same_work(NULL);
+    WANT(late_count > 0);
+    xf_engine_info info = XF_ENGINE_INFO_INIT;
+    WANT(xf_engine_create(model, NULL, NULL, &engine, &err) == XF_OK);
+    WANT(xf_engine_get_info(engine, &info, &err) == XF_OK);
+    struct pollfd readable = {info.descriptor, POLLIN, 0};
+    WANT(poll(&readable, 1, 0) == 0);
+    xf_engine_free(engine);
     for (int fd = 0; fd < 3; ++fd) WANT(fcntl(fd, F_GETFD) < 0);
 }
 
