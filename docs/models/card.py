@@ -4,7 +4,7 @@
 card.py TRANSLATE MODEL.xf CORPUS LOG...
 
 TRANSLATE is the program; CORPUS is a folder with dev.tsv and test.tsv; each LOG is the output of `translate train`. The
-sentences are those of everyday.txt, none left out.
+sentences are those of everyday.txt, none left out. The last line is the model's row for `paper table2 --models`.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -21,7 +21,10 @@ def run(*command, text=None):
 
 
 def cost(log, option):
-    """The floating-point operations of a training, counted as by `paper table2`, for pairs of the mean length."""
+    """Returns the steps, tokens, and floating-point operations of a training.
+
+    The operations are counted as by `paper table2`, for pairs of the mean length.
+    """
     shown = pathlib.Path(log).read_text()
     epoch = re.search(r"^epoch +(\d+) pairs in (\d+) batches, (\d+) source and (\d+) target tokens", shown, re.M)
     steps = re.findall(r"^(?:(?:dev|averaged) +|translate: interrupted after )step (\d+)", shown, re.M)
@@ -34,19 +37,26 @@ def cost(log, option):
     heads = int(option["heads"]) * (int(option["d_k"]) + int(option["d_v"]))
     encoder = s * (2 * d * heads + 2 * d * d_ff) + s * s * heads
     decoder = t * (3 * d * heads + 2 * d * d_ff) + s * d * heads + (t * (t + 1) / 2 + s * t) * heads
-    return 6 * (layers[0] * encoder + layers[1] * decoder + t * d * V) * pairs * max(map(int, steps)) / batches
+    trained = pairs * max(map(int, steps)) / batches
+    return (max(map(int, steps)), (s + t) * trained,
+            6 * (layers[0] * encoder + layers[1] * decoder + t * d * V) * trained)
 
 
-def properties(translate, model, logs):
-    """The rows of the first table, from `translate inspect` and the logs."""
+def inspect(translate, model):
+    """What `translate inspect` shows, and the options of the model."""
     shown = run(translate, "inspect", "--model", model)
     value = dict(re.findall(r"^  (\S.*?) {2,}(.*)$", shown, re.M))
-    option = {key.removeprefix("model."): text for key, text in value.items() if key.startswith("model.")}
+    return value, {key.removeprefix("model."): text for key, text in value.items() if key.startswith("model.")}
+
+
+def properties(value, option, costs):
+    """The rows of the first table."""
     yield "size", f"{int(value['size'].split()[0]) / 1e6:.1f} MB in {value['weights']}"
     yield "model", (f"{option['encoder_layers']} + {option['decoder_layers']} layers, d_model {option['d_model']}, "
                     f"d_ff {option['d_ff']}, {option['heads']} heads of {option['d_k']}, {option['norm']}-norm")
     yield "vocabulary", f"{int(option['vocab_size']):,} pieces"
-    yield "cost of the training", " + ".join(f"{cost(log, option):.1e}" for log in logs) + " floating-point operations"
+    each = " + ".join(f"{operations:.1e}" for _, _, operations in costs)
+    yield "cost of the training", f"{each} floating-point operations"
 
 
 def scores(translate, model, test, *options):
@@ -74,7 +84,9 @@ def main():
     if len(sys.argv) < 4:
         sys.exit(__doc__.split("\n\n")[1])
     translate, model, corpus, *logs = sys.argv[1:]
-    print_table(("", ""), properties(translate, model, logs))
+    value, option = inspect(translate, model)
+    costs = [cost(log, option) for log in logs]
+    print_table(("", ""), properties(value, option, costs))
     rows = []
     for name in "dev", "test":
         test = pathlib.Path(corpus, name + ".tsv")
@@ -87,6 +99,10 @@ def main():
         lines.splitlines(), run(translate, "translate", "--model", model, text=lines).splitlines()))
     for log in logs:
         print_table(("update", "dev perplexity", "dev BLEU", "time"), curve(log))
+    steps, tokens, operations = map(sum, zip(*costs))
+    _, _, perplexity, _, bleu, *_ = rows[-1]
+    print("", "\t".join([pathlib.Path(model).name, str(steps), value["total"], f"{tokens:.0f}",
+                         perplexity, bleu.strip("*"), "nan", f"{operations:.6e}"]), sep="\n")
 
 
 try:

@@ -87,27 +87,35 @@ const struct result *find_result(const struct experiment *e, const char *name) {
 
 static const char result_columns[] = "row\tsteps\tparameters\ttokens\tperplexity\tbleu\tseconds\tflops\n";
 
-static int read_results(struct experiment *e) {
-    char path[4096], line[512];
-    if (!join_path(path, e->folder, "results", ".tsv")) return EXIT_FAILED;
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return -1;
-    int status = -1;
-    for (int number = 1; status < 0 && fgets(line, sizeof line, file) != NULL; ++number) {
+int read_results(FILE *file, const char *path, bool (*accepts)(const char *name), struct result *results, size_t limit,
+                 size_t *count) {
+    char line[512];
+    for (int number = 1; fgets(line, sizeof line, file) != NULL; ++number) {
         struct result r;
         long long steps, parameters, tokens;
         if (number == 1 && strcmp(line, result_columns) == 0) continue;
-        if (number > 1 && e->result_count < PAPER_ROWS &&
+        if (number > 1 && *count < limit &&
             sscanf(line, "%31s %lld %lld %lld %lf %lf %lf %lf", r.name, &steps, &parameters, &tokens, &r.perplexity,
                    &r.bleu, &r.seconds, &r.flops) == 8 &&
-            find_row(r.name) != NULL) {
+            accepts(r.name)) {
             r.steps = steps, r.parameters = parameters, r.tokens = tokens;
-            e->results[e->result_count++] = r;
+            results[(*count)++] = r;
             continue;
         }
         complain("%s:%d: found '%.40s', expected a row of results", path, number, line);
-        status = EXIT_FAILED;
+        return EXIT_FAILED;
     }
+    return -1;
+}
+
+static bool is_row(const char *name) { return find_row(name) != NULL; }
+
+static int resume_results(struct experiment *e) {
+    char path[4096];
+    if (!join_path(path, e->folder, "results", ".tsv")) return EXIT_FAILED;
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return -1;
+    const int status = read_results(file, path, is_row, e->results, PAPER_ROWS, &e->result_count);
     fclose(file);
     return status;
 }
@@ -175,7 +183,7 @@ int experiment_open(struct experiment *e) {
         return fail(&err);
     print_corpus("held out", e->held);
     status = keep_settings(e);
-    if (status < 0) status = read_results(e);
+    if (status < 0) status = resume_results(e);
     if (status < 0) status = open_tokenizer(e);
     if (status < 0) status = count_measured(e);
     sentences_of_corpus(&e->sources, e->held, SIDE_SOURCE, e->held_sentences);

@@ -64,6 +64,12 @@ int set_options(struct experiment *e);
 int experiment_open(struct experiment *e);
 void experiment_close(struct experiment *e);
 
+/*
+ * Reads rows in the format of results.tsv whose names are accepted, at most `limit`, and adds their number to *count.
+ * Returns -1, or the exit status on failure.
+ */
+int read_results(FILE *file, const char *path, bool (*accepts)(const char *name), struct result *results, size_t limit,
+                 size_t *count);
 /* Returns the result of a row, or NULL if it is not finished. */
 const struct result *find_result(const struct experiment *e, const char *name);
 /* Adds a row and writes results.tsv. Returns false after printing a message. */

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +17,28 @@ static const struct {
     const char *name, *title;
     double bleu, flops; /* en-de newstest2014; time x GPUs x sustained FLOP/s */
 } paper[] = {{"base", "Transformer (base model)", 27.3, 3.3e18}, {"big", "Transformer (big)", 28.4, 2.3e19}};
-enum { MODELS = sizeof paper / sizeof paper[0] };
+enum { MODELS = sizeof paper / sizeof paper[0], MAX_OTHERS = 8 };
+
+/* Models that were trained otherwise: the rows of --models. */
+static struct {
+    const char *path;
+    struct result rows[MAX_OTHERS];
+    size_t count;
+} others;
+
+static bool is_other(const char *name) { return find_row(name) == NULL; }
+
+static int read_others(void) {
+    if (others.path == NULL) return -1;
+    FILE *file = fopen(others.path, "rb");
+    if (file == NULL) {
+        complain("cannot open '%s': %s", others.path, strerror(errno));
+        return EXIT_FAILED;
+    }
+    const int status = read_results(file, others.path, is_other, others.rows, MAX_OTHERS, &others.count);
+    fclose(file);
+    return status;
+}
 
 /*
  * The operations of the paper's training, counted with pair_flops(): steps of 25,000 source and 25,000 target tokens in
@@ -41,20 +63,29 @@ static void add_power(struct table *table, double number) {
         table_cell(table, "-");
 }
 
+/* The cells from the steps to the second cost. */
+static void add_result_cells(const struct result *r, double speed, struct table *table) {
+    table_number(table, r != NULL ? (double)r->steps : NAN, 0);
+    table_number(table, r != NULL ? (double)r->parameters / 1e6 : NAN, 2);
+    table_number(table, r != NULL ? r->perplexity : NAN, 2);
+    table_number(table, r != NULL ? r->bleu : NAN, 2);
+    add_power(table, r != NULL ? r->flops : NAN);
+    table_number(table, r != NULL ? r->seconds : NAN, 0);
+    add_power(table, r != NULL ? r->seconds * speed : NAN);
+}
+
 static void fill_table(const struct experiment *e, double speed, struct table *table) {
     for (int i = 0; i < MODELS; ++i) {
-        const struct result *r = find_result(e, paper[i].name);
         table_cell(table, "%s", paper[i].title);
-        table_number(table, r != NULL ? (double)r->steps : NAN, 0);
-        table_number(table, r != NULL ? (double)r->parameters / 1e6 : NAN, 2);
-        table_number(table, r != NULL ? r->perplexity : NAN, 2);
-        table_number(table, r != NULL ? r->bleu : NAN, 2);
-        add_power(table, r != NULL ? r->flops : NAN);
-        table_number(table, r != NULL ? r->seconds : NAN, 0);
-        add_power(table, r != NULL ? r->seconds * speed : NAN);
+        add_result_cells(find_result(e, paper[i].name), speed, table);
         table_number(table, paper[i].bleu, 1);
         add_power(table, paper[i].flops);
         add_power(table, counted_for_paper(find_row(paper[i].name)));
+    }
+    for (size_t i = 0; i < others.count; ++i) {
+        table_cell(table, "%s", others.rows[i].name);
+        add_result_cells(&others.rows[i], NAN, table); /* the speed of their hardware is not known */
+        for (int k = 0; k < 3; ++k) table_cell(table, "-");
     }
 }
 
@@ -101,6 +132,12 @@ static bool write_tables(const struct experiment *e, double speed, bool given) {
                           : "a product of 1024 x 1024 matrices on one thread,\ntimes the number of threads");
         else
             fputs("not available:\non a device other than a CPU it requires --sustained.\n\n", out.file);
+        if (others.count > 0)
+            fprintf(out.file,
+                    "The rows after the big model are from %s: models of other sizes that were trained with other\n"
+                    "data and on other hardware. Their operations are counted by the same formula. Their BLEU is that "
+                    "of\ntheir own test sets, so it cannot be compared with the other rows.\n\n",
+                    base_name(others.path));
         table_markdown(&table, out.file);
         fputs("\n![BLEU by training cost](table2.svg)\n", out.file);
         good = output_close(&out);
@@ -112,8 +149,14 @@ static bool write_tables(const struct experiment *e, double speed, bool given) {
 
 static bool draw(const struct experiment *e) {
     static const char *const labels[] = {"base", "big"};
-    double x[2][MODELS], y[2][MODELS];
+    double x[2][MODELS], y[2][MODELS], other_x[MAX_OTHERS], other_y[MAX_OTHERS];
+    const char *other_labels[MAX_OTHERS];
     char path[4096], subtitle[160];
+    for (size_t i = 0; i < others.count; ++i) {
+        other_x[i] = others.rows[i].flops;
+        other_y[i] = others.rows[i].bleu;
+        other_labels[i] = others.rows[i].name;
+    }
     for (int i = 0; i < MODELS; ++i) {
         const struct result *r = find_result(e, paper[i].name);
         x[0][i] = r != NULL ? r->flops : NAN;
@@ -122,7 +165,8 @@ static bool draw(const struct experiment *e) {
         y[1][i] = paper[i].bleu;
     }
     const struct plot_series series[] = {{"here, counted", x[0], y[0], MODELS, labels},
-                                         {"the paper", x[1], y[1], MODELS, labels}};
+                                         {"the paper", x[1], y[1], MODELS, labels},
+                                         {"other models", other_x, other_y, others.count, other_labels}};
     snprintf(subtitle, sizeof subtitle, "here: widths / %lld, %lld training pairs; the test sets differ",
              (long long)e->scale, (long long)xf_corpus_pair_count(e->train));
     const struct plot plot = {.kind = PLOT_POINTS,
@@ -132,7 +176,7 @@ static bool draw(const struct experiment *e) {
                               .y_label = "BLEU",
                               .x_base = 10,
                               .series = series,
-                              .series_count = 2};
+                              .series_count = others.count > 0 ? 3 : 2};
     return join_path(path, e->folder, "table2", ".svg") && write_plot(path, &plot);
 }
 
@@ -148,7 +192,8 @@ static bool write_all(const struct experiment *e, double speed, bool given) {
 }
 
 static int run_table2(struct experiment *e, double given) {
-    int status = experiment_open(e);
+    int status = read_others();
+    if (status < 0) status = experiment_open(e);
     double speed = status < 0 ? sustained(e, given) : NAN;
     for (int i = 0; i < MODELS && status < 0; ++i) {
         if (find_result(e, paper[i].name) != NULL || !is_wanted(e, paper[i].name)) continue;
@@ -164,7 +209,7 @@ static int run_table2(struct experiment *e, double given) {
 
 int table2_command(int argc, char **argv) {
     static struct experiment e;
-    struct flag flags[EXPERIMENT_FLAGS + 2];
+    struct flag flags[EXPERIMENT_FLAGS + 3];
     double given = 0;
     experiment_defaults(&e);
     e.folder = "table2";
@@ -181,6 +226,13 @@ int table2_command(int argc, char **argv) {
         NULL,
         "GFLOPS",
         "Sustained speed of the hardware in GFLOP/s, for the paper's cost estimate. Default: measured on a CPU."};
+    flags[EXPERIMENT_FLAGS + 2] = (struct flag){"models",
+                                                FLAG_TEXT,
+                                                &others.path,
+                                                NULL,
+                                                "FILE.tsv",
+                                                "Results of other models to show beside them, with the columns of "
+                                                "results.tsv, such as docs/models/results.tsv."};
     struct command_line line = {
         .usage = "table2 [options]",
         .about =
@@ -188,7 +240,7 @@ int table2_command(int argc, char **argv) {
             "was stopped. Rows: base, big.",
         .groups = experiment_groups,
         .flags = flags,
-        .flag_count = EXPERIMENT_FLAGS + 2};
+        .flag_count = EXPERIMENT_FLAGS + 3};
     e.line = &line;
     const int status = read_command_line(&line, argc - 2, argv + 2);
     return status >= 0 ? status : run_table2(&e, given);

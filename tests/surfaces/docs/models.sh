@@ -53,6 +53,9 @@ holds "the card has the architecture" shown "model \\| 1 \+ 1 layers, d_model 8,
 holds "it has the cost" shown "cost of the training \\| 5.1e\+06 floating-point operations"
 holds "it has the scores of both sets" test "$(grep -cE '^\| (dev|test) \| 16 \|' card)" = 2
 holds "it has every sentence" test "$(grep -cFf "$root/docs/models/everyday.txt" card)" = 11
+tail -n 1 card >row
+# Each epoch has all 16 pairs.
+holds "it ends with a row of results: $(cat row)" grep -qP '^trained\.xf\t4\t\d+\t512\t[\d.]+\t[\d.]+\tnan\t5\.148672e\+06$' row
 holds "it has the curve" shown "4 \| [0-9.]+ \| [0-9.]+ \| [0-9:]+"
 expect 1 "card.py TRANSLATE MODEL.xf CORPUS LOG..." card trained.xf
 expect 1 "child.tsv is not the log of a training" card trained.xf corpus child.tsv
@@ -68,4 +71,4 @@ holds "a refusal is one line" test "$(wc -l <stderr)" = 1
 expect 1 "transfer.py PARENT CORPUS.tsv CHILD" transfer parent.xf
 holds "the usage is one line" test "$(wc -l <stderr)" = 1
 expect 1 "transfer.py: cannot open 'absent.xf'" transfer absent.xf child.tsv none.xf
-end_checks 23
+end_checks 24

@@ -113,6 +113,17 @@ holds "tables and plots belong together" python3 "$here/check_svg.py" t2/table2.
 holds "the big model has three times the steps" grep -qE "^big\s30\s" t2/results.tsv
 holds "no snapshot remains: $(ls t2)" test "$(cd t2 && echo *.avg-* *.ckpt*)" = "*.avg-* *.ckpt*"
 holds "the sustained rate is the one of the option" grep -qF "here 50.0 GFLOP/s (--sustained)" t2/table2.md
+holds "no other model is mentioned" test "$(grep -c "other data" t2/table2.md)" = 0
+others=(table2 "${tiny[@]}" --steps 10 --test held.tsv --out t2 --sustained 50)
+expect 0 "" "$paper" "${others[@]}" --models "$here/../../../docs/models/results.tsv"
+holds "other models have rows" grep -qE '^\| en-fr.xf \| 20987 \| 7\.06 \| 6\.07 \| 33\.19 \| 8\.80e\+14 \| - \| - \|' t2/table2.md
+holds "and their difference is stated" grep -qF "from results.tsv: models of other sizes" t2/table2.md
+holds "tables and plots belong together" python3 "$here/check_svg.py" t2/table2.svg t2/table2.tsv t2/table2.md
+holds "other models have points" grep -qF ">en-de.xf<" t2/table2.svg
+expect 1 "cannot open 'absent.tsv'" "$paper" "${others[@]}" --models absent.tsv
+expect 1 "t2/results.tsv:2: found 'base" "$paper" "${others[@]}" --models t2/results.tsv
+head -c 40 t2/results.tsv >torn.tsv
+expect 1 "torn.tsv:1: found 'row" "$paper" "${others[@]}" --models torn.tsv
 holds "the snapshots are as they were taken" grep -qF "last 5 snapshots, taken every 1 steps" t2/table2.md
 
 # The table is written after each row, even if the next row fails.
@@ -136,4 +147,4 @@ holds "if all are included, there is no message" test "$(grep -c "perplexity of 
 expect 2 "data.max_tokens is 300, expected at most model.max_length, which is 256" "$paper" "${long[@]}" \
     --data.max_tokens 300 --out short2
 
-end_checks 46
+end_checks 55
