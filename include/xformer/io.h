@@ -85,8 +85,8 @@ typedef struct xf_sink {
     /** One of XF_IO_...; 0 is XF_ERROR_INVALID_ARGUMENT. */
     int32_t kind;
     /**
-     * XF_IO_DESCRIPTOR: a regular file, open for writing. It is truncated, written from offset 0, and synchronized; its
-     * position is neither used nor changed. It is not closed.
+     * XF_IO_DESCRIPTOR: a regular file, open for writing without O_APPEND. It is truncated, written from offset 0, and
+     * synchronized; its position is neither used nor changed. It is not closed.
      */
     int32_t fd;
     /** XF_IO_PATH: a file name. */

@@ -123,7 +123,7 @@ void AtomicFile::sweep(int folder, const std::string &name, int64_t seconds) {
         const bool is_written = is_side_name(each.c_str(), written);
         if (!is_written && !is_side_name(each.c_str(), link)) continue;
         // The second link of a saved file is never locked.
-        if (is_abandoned(folder, each.c_str(), is_written, seconds)) (void)system_io().unlink(folder, each.c_str());
+        remove_abandoned(folder, each.c_str(), is_written, seconds);
     }
     errno = error_number;
 }
@@ -132,7 +132,6 @@ AtomicFile::~AtomicFile() { remove_temp(); }
 
 int AtomicFile::create_temp() {
     sweep(folder_.get(), target_.name);
-    old_link_ = side_name(target_.name, "old");
     int fd = -1;
     for (int i = 0; i < 100 && fd < 0; ++i) {  // a killed process with the same id may have left some
         temp_ = side_name(target_.name, "tmp");
@@ -178,10 +177,16 @@ void AtomicFile::commit() {
 void AtomicFile::keep_old() {
     // Allocated first: a failure after link() would leave the link.
     const std::string previous = target_.name + kPrevious;
-    if (io_->link(folder_.get(), target_.name.c_str(), old_link_.c_str()) < 0) return;
-    (void)io_->rename(folder_.get(), old_link_.c_str(), previous.c_str());
-    if (io_->unlink(folder_.get(), old_link_.c_str()) < 0 && errno != ENOENT)
-        (void)io_->unlink(folder_.get(), old_link_.c_str());
+    std::string link;
+    int linked = -1;
+    for (int i = 0; i < 100 && linked < 0; ++i) {  // like temp_
+        link = side_name(target_.name, "old");
+        linked = io_->link(folder_.get(), target_.name.c_str(), link.c_str());
+        if (linked < 0 && errno != EEXIST) break;
+    }
+    if (linked < 0) return;
+    (void)io_->rename(folder_.get(), link.c_str(), previous.c_str());
+    if (io_->unlink(folder_.get(), link.c_str()) < 0 && errno != ENOENT) (void)io_->unlink(folder_.get(), link.c_str());
 }
 
 void AtomicFile::remove_temp() {
@@ -200,6 +205,8 @@ DescriptorOutput::DescriptorOutput(int fd, const IoOps &io) : io_(&io), fd_(fd),
     if (status.kind != FileKind::kRegular)
         throw Error(XF_ERROR_IO, format("'%s' is %s, expected a regular file", name_.c_str(), kind_name(status.kind)),
                     status.kind == FileKind::kFolder ? EISDIR : EINVAL);
+    XF_CHECK(!is_append_only(fd), XF_ERROR_INVALID_ARGUMENT,
+             "'%s' appends every write (O_APPEND), expected one that writes at any offset", name_.c_str());
     if (retry_interrupted([&] { return truncate_file(fd); }) < 0) fail_errno(errno, "truncate", name_);
 }
 

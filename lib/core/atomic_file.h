@@ -57,7 +57,7 @@ private:
     void remove_temp();
 
     const IoOps *io_;
-    std::string path_, temp_, old_link_;
+    std::string path_, temp_;
     Target target_;
     int owner_;            // process: a forked child must not remove the file of its parent
     bool writing_ = true;  // not committed, and nothing failed

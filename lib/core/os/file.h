@@ -65,6 +65,9 @@ bool file_exists(const char *path);
 // Creates a folder in an existing one. -1 with errno: EEXIST if the name exists.
 int make_folder(const char *path);
 
+// Returns whether every write goes to the end of the file, whatever its offset.
+bool is_append_only(int fd);
+
 // Sets the length to 0. -1 with errno.
 int truncate_file(int fd);
 
@@ -78,9 +81,9 @@ int list_folder(int folder, const char *path, std::string_view prefix, std::vect
 // Takes the lock of a file that is open for writing. It is released when the descriptor is closed, also by the death of
 // the process. Best effort: some file systems have no locks.
 void lock_file(int fd);
-// Returns whether the name is a regular file of this user that was last changed at least `seconds` ago and, with
+// Removes the name if it is a regular file of this user that was last changed at least `seconds` ago and, with
 // `lockable`, whose lock is free.
-bool is_abandoned(int folder, const char *name, bool lockable, int64_t seconds);
+void remove_abandoned(int folder, const char *name, bool lockable, int64_t seconds);
 
 // Turns the signal of a write beyond the process's file size limit, which kills the host by default, into EFBIG. It is
 // blocked on this thread, and removed if a write of this thread raised it.

@@ -83,6 +83,8 @@ std::string own_folder() {
 
 int allocate_blocks(int fd, int64_t bytes) { return fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes); }
 
+int open_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC | O_NONBLOCK); }
+
 int flush_to_disk(int fd) { return fsync(fd); }
 
 void discard_signal(int signal) {

@@ -51,7 +51,16 @@ int allocate_blocks(int fd, int64_t bytes) {
 // fsync() leaves the data in the cache of the drive, where a power failure loses it. Some file systems have only that.
 int flush_to_disk(int fd) {
     if (fcntl(fd, F_FULLFSYNC) == 0) return 0;
-    return errno == EIO || errno == EINTR ? -1 : fsync(fd);
+    return errno == ENOTSUP || errno == EINVAL || errno == ENOTTY || errno == ENOSYS ? fsync(fd) : -1;
+}
+
+int open_pipe(int ends[2]) {
+    if (pipe(ends) != 0) return -1;
+    for (int i = 0; i < 2; ++i) {
+        (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+        (void)fcntl(ends[i], F_SETFL, O_NONBLOCK);
+    }
+    return 0;
 }
 
 void discard_signal(int signal) {

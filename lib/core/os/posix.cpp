@@ -8,14 +8,15 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "core/error.h"
+#include "core/os/posix_differences.h"
 #include "core/os/process.h"
 #include "core/os/readable.h"
+#include "core/os/standard_numbers.h"
 
 #if defined(_LIBCPP_VERSION)
 namespace __cxxabiv1 {
@@ -107,27 +108,10 @@ bool thread_ready() noexcept {
 }
 
 Readable::Readable() {
-    // Not the numbers of standard streams that the process does not have: the host may print into them. A pipe with
-    // such a number takes it until another pipe is open.
-    int low[STDERR_FILENO + 1][2];
-    int count = 0, error_number = 0;
-    while ((error_number = ::pipe(ends_) == 0 ? 0 : errno) == 0 && std::min(ends_[0], ends_[1]) <= STDERR_FILENO) {
-        if (count > STDERR_FILENO) {  // the host closed one of them meanwhile
-            error_number = EMFILE;
-            for (const int end : ends_) ::close(end);
-            break;
-        }
-        std::copy_n(ends_, 2, low[count++]);
-    }
-    while (count-- > 0) {
-        ::close(low[count][1]);  // first: the host must not write to a pipe that has no reader
-        ::close(low[count][0]);
-    }
-    if (error_number == 0) {
-        for (const int end : ends_)
-            if (::fcntl(end, F_SETFD, FD_CLOEXEC) != 0 || ::fcntl(end, F_SETFL, O_NONBLOCK) != 0) error_number = errno;
-        if (error_number != 0)
-            for (const int end : ends_) ::close(end);
+    int error_number = 0;
+    {
+        const StandardNumbersTaken taken;
+        if (open_pipe(ends_) != 0) error_number = errno;
     }
     if (error_number != 0)
         throw Error(XF_ERROR_IO, format("cannot create a pipe: %s", reason_of(error_number).c_str()), error_number);

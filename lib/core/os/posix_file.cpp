@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "core/os/posix_differences.h"
+#include "core/os/standard_numbers.h"
 
 namespace xf {
 
@@ -32,12 +33,15 @@ size_t name_offset(std::string_view path) { return path.rfind('/') + 1; }
 
 namespace {
 
-// In a process without standard streams, an opened file would get their numbers, and what the host prints at this
-// moment would be written to the file. Such a descriptor is not used, not even for a copy: a file that was created is
-// removed, and the next one is opened while the number is taken.
+// The loop is for another thread that opens a file at the same time: the numbers that it has taken become free. A file
+// that was created with such a number is not used, but removed.
 int open_above_standard(int folder, const char *path, int flags, mode_t permissions) {
     int low[STDERR_FILENO + 1];
-    int count = 0, fd = ::openat(folder, path, flags, permissions);
+    int count = 0, fd = -1;
+    {
+        const StandardNumbersTaken taken;
+        fd = ::openat(folder, path, flags, permissions);
+    }
     while (fd >= 0 && fd <= STDERR_FILENO) {
         if ((flags & O_EXCL) != 0) (void)::unlinkat(folder, path, 0);  // this call created it
         if (count > STDERR_FILENO) {                                   // the host closed one of them meanwhile
@@ -129,6 +133,8 @@ int make_folder(const char *path) { return ::mkdir(path, 0777); }
 
 int truncate_file(int fd) { return ::ftruncate(fd, 0); }
 
+bool is_append_only(int fd) { return (::fcntl(fd, F_GETFL) & O_APPEND) != 0; }
+
 int64_t read_file_some(int fd, void *dst, size_t bytes) { return ::read(fd, dst, bytes); }
 
 void wait_readable(int fd, int milliseconds) {
@@ -154,15 +160,23 @@ int list_folder(int folder, const char *path, std::string_view prefix, std::vect
 
 void lock_file(int fd) { (void)::flock(fd, LOCK_EX | LOCK_NB); }
 
-bool is_abandoned(int folder, const char *name, bool lockable, int64_t seconds) {
-    struct stat found;
-    const int fd = open_above_standard(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
-    if (fd < 0) return false;
-    const bool abandoned = ::fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == ::geteuid() &&
-                           ::time(nullptr) - found.st_ctime >= seconds &&
-                           (!lockable || ::flock(fd, LOCK_EX | LOCK_NB) == 0);
+void remove_abandoned(int folder, const char *name, bool lockable, int64_t seconds) {
+    struct stat found, named;
+    const auto is_old = [&] {
+        return S_ISREG(found.st_mode) && found.st_uid == ::geteuid() && ::time(nullptr) - found.st_ctime >= seconds;
+    };
+    // Examined first, because opening a file of another process for writing has a risk; NFS locks need it.
+    if (::fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) != 0 || !is_old()) return;
+    const int how = (lockable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    const int fd = open_above_standard(folder, name, how, 0);
+    if (fd < 0) return;
+    // Removed before the lock is released, and only if the name still is this file: another process may have removed it
+    // and have created its own.
+    if (::fstat(fd, &found) == 0 && is_old() && (!lockable || ::flock(fd, LOCK_EX | LOCK_NB) == 0) &&
+        ::fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_dev == found.st_dev &&
+        named.st_ino == found.st_ino)
+        (void)::unlinkat(folder, name, 0);
     ::close(fd);
-    return abandoned;
 }
 
 FileSizeSignalBlocked::FileSizeSignalBlocked() {

@@ -345,6 +345,8 @@ int make_folder(const char *path) {
                                                                                                      : fail_system();
 }
 
+bool is_append_only(int) { return false; }
+
 int truncate_file(int fd) { return set_information(fd, FileEndOfFileInfo, FILE_END_OF_FILE_INFO{}); }
 
 int64_t read_file_some(int fd, void *dst, size_t bytes) {
@@ -383,7 +385,7 @@ int list_folder(int folder, const char *path, std::string_view prefix, std::vect
 void lock_file(int fd) { (void)try_lock(handle_of(fd)); }
 
 // The user is not compared: who may delete a file here is decided by its access rights only.
-bool is_abandoned(int folder, const char *name, bool lockable, int64_t seconds) {
+static bool is_abandoned(int folder, const char *name, bool lockable, int64_t seconds) {
     const Handle file = open_handle(folder, name, GENERIC_READ, kShareAll, OPEN_EXISTING, FILE_FLAG_OPEN_REPARSE_POINT);
     FileStatus status;
     FILE_BASIC_INFO times;
@@ -396,6 +398,10 @@ bool is_abandoned(int folder, const char *name, bool lockable, int64_t seconds) 
     // FAT has no time of changes.
     const int64_t changed = std::max(times.ChangeTime.QuadPart, times.LastWriteTime.QuadPart);
     return ticks - changed >= seconds * kTicksPerSecond && (!lockable || try_lock(file.get()));
+}
+
+void remove_abandoned(int folder, const char *name, bool lockable, int64_t seconds) {
+    if (is_abandoned(folder, name, lockable, seconds)) (void)system_io().unlink(folder, name);
 }
 
 // Windows has no such signal.

@@ -194,6 +194,13 @@ TEST(sinks) {
         assert_same_files(path, scratch_path(names[what]));
         close(fd);
         REFUSED(XF_ERROR_INVALID_ARGUMENT, told, save_to(what, &sink, err)); /* closed */
+#if defined(O_APPEND) && !defined(_WIN32)
+        const int appends = open(path, O_WRONLY | O_APPEND); /* would write the head of the file at its end */
+        sink.fd = descriptor_of(appends);
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, told, save_to(what, &sink, err));
+        close(appends);
+        assert_same_files(path, scratch_path(names[what]));
+#endif
         sink.fd = -1;
         REFUSED(XF_ERROR_INVALID_ARGUMENT, told, save_to(what, &sink, err));
         int ends[2];
