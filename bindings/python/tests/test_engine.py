@@ -101,7 +101,7 @@ class Waiting(EngineTest):
         self.assertRaises(TypeError, self.engine.submit, "one", constraint=5)
         self.assertRaises(xformer.NotFoundError, self.engine.cancel, 99999)
         self.assertRaises(xformer.StateError, self.engine.step)
-        slow = self.engine.translate("one", LONG, constraint=lambda step: time.sleep(0.01), deadline=0.05)
+        slow = self.engine.translate("one", LONG, constraint=lambda step: time.sleep(0.1), deadline=1)
         self.assertFalse(slow[0].complete)
         self.assertEqual(self.engine.translate(SOURCES[0])[0], self.expected[0])
 

@@ -72,7 +72,7 @@ static const char *scratch_folder(void) {
 /* A thread that has been joined is in the list for another instant. */
 static int threads_now(int expected) {
     int found = 0;
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 20000; ++i) {
         if ((found = entries("/proc/self/task", false)) == expected) break;
         nanosleep(&(struct timespec){0, 500000}, NULL);
     }

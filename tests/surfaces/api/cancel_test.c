@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
@@ -171,10 +172,13 @@ static void *cancel_often(void *arg) {
     return NULL;
 }
 
+/* Closes the writing end of a pipe when it has been read. */
 static void *close_later(void *arg) {
-    const struct timespec pause = {0, 250000000};
-    nanosleep(&pause, NULL);
-    close((int)(intptr_t)arg);
+    const int fd = (int)(intptr_t)arg;
+    const struct timespec pause = {0, 1000000};
+    int left = 1;
+    while (ioctl(fd, FIONREAD, &left) == 0 && left > 0) nanosleep(&pause, NULL);
+    close(fd);
     return NULL;
 }
 

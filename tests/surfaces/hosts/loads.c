@@ -25,7 +25,7 @@ struct held {
 };
 
 static struct held count_held(void) {
-    struct held held = {0, count_entries("/proc/self/task"), count_entries("/proc/self/fd"), 0, 0};
+    struct held held = {0, count_threads(1), count_entries("/proc/self/fd"), 0, 0};
     char line[4096];
     FILE *maps = fopen("/proc/self/maps", "r");
     CHECK(maps != NULL);

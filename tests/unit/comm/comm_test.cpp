@@ -69,7 +69,7 @@ void check_fault(const char *what, const Fault &fault) {
         }
     });
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    CHECK(seconds < 3 * kTimeout + 1);
+    CHECK(seconds < 20);
     std::printf("%s: %.2f s; %s\n", what, seconds, ended[0].message.c_str());
 }
 
@@ -129,7 +129,7 @@ XF_TEST(a_different_size_is_reported) {
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     const auto ended = on_threads(2, [&](int rank) {
         Sockets sockets(rank == 0 ? std::vector<int>{-1, ends[0]} : std::vector<int>{ends[1], -1}, rank);
-        Communicator comm(sockets.table(), kTimeout);
+        Communicator comm(sockets.table(), rank == 0 ? 30 : 2);
         int values[8] = {};
         comm.all_gather(values, rank == 0 ? 4 : 8);
     });
@@ -158,21 +158,22 @@ XF_TEST(a_rank_that_aborts_notifies_the_others) {
     CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(15));
 }
 
-// Runs ranks of which rank r begins its exchange r * 0.2 s later, so that the last one is later than the timeout.
+// Runs ranks of which rank r begins its exchange r * 0.4 s later, so that the last one is later than the timeout of 2
+// s.
 std::vector<Ended> staggered(int size, const std::function<xf_comm(int)> &table_of) {
     return on_threads(size, [&](int rank) {
-        Communicator comm(table_of(rank), kTimeout);
+        Communicator comm(table_of(rank), 2);
         comm.take_ownership();
         std::vector<int> values(static_cast<size_t>(size));
-        std::this_thread::sleep_for(std::chrono::milliseconds(200 * rank));
+        std::this_thread::sleep_for(std::chrono::milliseconds(400 * rank));
         comm.all_gather(values.data(), sizeof values[0]);
     });
 }
 
 XF_TEST(the_timeout_starts_again_with_each_message) {
-    std::vector<xf_comm> comms(4);
-    xf::make_loopback(comms.data(), 4);
-    check_all(staggered(4, [&](int rank) { return comms[static_cast<size_t>(rank)]; }), XF_OK);
+    std::vector<xf_comm> comms(7);
+    xf::make_loopback(comms.data(), 7);
+    check_all(staggered(7, [&](int rank) { return comms[static_cast<size_t>(rank)]; }), XF_OK);
 }
 
 // All ranks, and later calls, report the same reason, which names the rank that failed first.

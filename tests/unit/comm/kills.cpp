@@ -11,14 +11,13 @@
 #include <random>
 
 #include "comm/job.hpp"
-#include "support/sanitized.h"
 
 namespace {
 
 using namespace xf_test;
 
 constexpr int kSteps = 6;  // of most runs
-constexpr double kDeadline = 0.5, kLate = XF_TEST_EMULATED ? 20 : 1, kLong = 60;
+constexpr double kDeadline = 0.5, kLate = 20, kLong = 60;
 
 std::mt19937_64 random_numbers;
 int failures = 0;

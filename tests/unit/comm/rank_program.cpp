@@ -50,7 +50,7 @@ int work(int argc, char **argv) {
             std::make_shared<xf::Context>(options_of({{"context.device", "cpu"},
                                                       {"context.threads", "1"},
                                                       {"context.comm", "mpi"},
-                                                      {"context.comm_start_timeout", argv[4]},
+                                                      {"context.comm_start_timeout", "10"},
                                                       {"context.comm_work_timeout", end == "late" ? "1" : "60"},
                                                       {"context.comm_timeout", argv[4]}}),
                                           nullptr);

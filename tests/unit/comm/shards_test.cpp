@@ -258,7 +258,7 @@ XF_TEST(a_step_that_fails_during_the_parameter_exchange) {
         int left = 1 << 30;
         Tapped last(table, [&](const Exchange &) { return left-- > 0; });
         const xf_comm comm = last.table();
-        const auto trainer = make_trainer(context_of(comm, 1, "0.3"), kTraining);
+        const auto trainer = make_trainer(context_of(comm, 1, "60"), kTraining);
         step_own(trainer.get(), comm, 2);
         const std::vector<float> before = params_of(*trainer);
         left = 3;  // statuses, gradients, norms; not the parameters
