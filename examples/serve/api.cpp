@@ -2,6 +2,7 @@
 #include "api.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "api_json.h"
@@ -182,8 +183,16 @@ void Api::suggest(const std::shared_ptr<Exchange> &exchange) {
     buffer.Put('\n');
     {
         const std::lock_guard lock(suggestions_mutex_);
+        bool is_torn = false;
+        std::error_code ignored;
+        if (std::filesystem::is_regular_file(settings_.suggestions,
+                                             ignored)) {  // a full disk may have left a part of a line
+            std::ifstream written(settings_.suggestions, std::ios::binary | std::ios::ate);
+            is_torn = written.tellg() > 0 && written.seekg(-1, std::ios::end) && written.get() != '\n';
+        }
         std::ofstream file(settings_.suggestions, std::ios::app | std::ios::binary);
-        if (!(file << text_of(buffer) << std::flush)) throw HttpError{500, "the suggestion could not be stored"};
+        if (!(file << (is_torn ? "\n" : "") << text_of(buffer) << std::flush))
+            throw HttpError{500, "the suggestion could not be stored"};
     }
     exchange->reply({200, "{\"success\":true}"});
 }

@@ -11,7 +11,7 @@
 namespace xf {
 
 // Takes those numbers while a descriptor is opened, so that it gets another one: the host may print to them at any
-// moment, and a write that it has begun may happen late. Nobody can write to the folder that takes a number.
+// moment, and a write that it has begun may happen late. A number is taken by a folder, to which a write fails.
 class StandardNumbersTaken {
 public:
     StandardNumbersTaken() {

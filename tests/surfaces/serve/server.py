@@ -322,7 +322,7 @@ class Interface(unittest.TestCase):
         body = json.dumps({"q": text, "source": "en", "target": "de", "beam": 8})
         client = http.client.HTTPConnection("127.0.0.1", self.server.port)
         client.request("POST", "/translate", body, {"Content-Type": "application/json"})
-        wait_until(self, lambda: self.server.metric("serve_requests_active") > 1)
+        wait_until(self, lambda: self.server.metric("serve_sentences_active") > 0)
         client.close()
         wait_until(self, lambda: self.server.metric("serve_requests_active") == 1)  # the request for the metrics
         self.assertGreater(self.server.metric("serve_sentences_cancelled_total"), before)
@@ -427,8 +427,12 @@ class Operation(unittest.TestCase):
             self.assertEqual(server.translate(api_key="second")[0], 200)
             suggestion = {"q": TEXT, "s": "Ja", "source": "en", "target": "de"}
             self.assertEqual(server.form("/suggest", api_key="second", **suggestion)[1], {"success": True})
-            with open(suggestions) as file:
+            with open(suggestions, "r+") as file:
                 self.assertEqual(json.loads(file.read()), suggestion)
+                file.write('{"q":"the disk was fu')
+            self.assertEqual(server.form("/suggest", api_key="second", **suggestion)[0], 200)
+            with open(suggestions) as file:
+                self.assertEqual(json.loads(file.read().splitlines()[2]), suggestion)
             self.assertEqual(server.stop(), 0)
 
     def test_full_disk(self):

@@ -151,7 +151,8 @@ public class EngineTest extends WorldTest {
             assertEquals("aaa", get(spelled).text());
             XformerException data = (XformerException) failure(engine.submit(new EngineRequest("\ud800")));
             assertEquals(Status.DATA, data.status());
-            EngineRequest slower = new EngineRequest("one").options(LONG).constraint((partials, vocabSize) -> sleep(100));
+            EngineRequest slower =
+                    new EngineRequest("one").options(LONG).constraint((partials, vocabSize) -> sleep(100));
             EngineEvent late = get(engine.submit(slower.deadline(Duration.ofSeconds(1))));
             assertFalse(late.translation().best().complete());
             World.refused(Status.STATE, engine::step);
