@@ -283,6 +283,24 @@ XF_TEST(a_forked_child_keeps_the_temporary_file_of_its_parent) {
     CHECK_EQ(load(folder / "m"), "x");
 }
 
+// A container often gives a new process the number of a killed one.
+XF_TEST(a_link_that_a_killed_process_left_does_not_prevent_the_previous_file) {
+    const TempFolder folder;
+    save(folder / "m", "one");
+    static int calls;
+    calls = 0;
+    IoOps io = system_io();
+    io.link = [](int at, const char *from, const char *to) {
+        if (calls++ > 0) return system_io().link(at, from, to);
+        errno = EEXIST;
+        return -1;
+    };
+    save(folder / "m", "two", io);
+    CHECK_EQ(calls, 2);
+    CHECK_EQ(load(folder / "m.prev"), "one");
+    CHECK_EQ(xf_test::count_temps(folder), 0);
+}
+
 XF_TEST(only_files_of_killed_writers_are_deleted) {
     const TempFolder folder;
     const auto sweep = [&](const char *name, int64_t seconds) {
