@@ -43,7 +43,7 @@ def cost(log, option):
 
 
 def inspect(translate, model):
-    """What `translate inspect` shows, and the options of the model."""
+    """Returns the values that `translate inspect` prints and the options of the model, both by name."""
     shown = run(translate, "inspect", "--model", model)
     value = dict(re.findall(r"^  (\S.*?) {2,}(.*)$", shown, re.M))
     return value, {key.removeprefix("model."): text for key, text in value.items() if key.startswith("model.")}

@@ -102,10 +102,16 @@ int read_results(FILE *file, const char *path, bool (*accepts)(const char *name)
             results[(*count)++] = r;
             continue;
         }
-        complain("%s:%d: found '%.40s', expected a row of results", path, number, line);
+        line[strcspn(line, "\n")] = '\0';
+        if (number > 1 && *count == limit)
+            complain("%s:%d: found '%.40s', expected at most %zu rows", path, number, line, limit);
+        else
+            complain("%s:%d: found '%.40s', expected a row of results", path, number, line);
         return EXIT_FAILED;
     }
-    return -1;
+    if (ferror(file) == 0) return -1;
+    complain("cannot read '%s': %s", path, strerror(errno));
+    return EXIT_FAILED;
 }
 
 static bool is_row(const char *name) { return find_row(name) != NULL; }

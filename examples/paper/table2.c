@@ -35,8 +35,12 @@ static int read_others(void) {
         complain("cannot open '%s': %s", others.path, strerror(errno));
         return EXIT_FAILED;
     }
-    const int status = read_results(file, others.path, is_other, others.rows, MAX_OTHERS, &others.count);
+    int status = read_results(file, others.path, is_other, others.rows, MAX_OTHERS, &others.count);
     fclose(file);
+    if (status < 0 && others.count == 0) {
+        complain("'%s' contains no rows of results", others.path);
+        status = EXIT_FAILED;
+    }
     return status;
 }
 

@@ -183,10 +183,9 @@ void Api::suggest(const std::shared_ptr<Exchange> &exchange) {
     buffer.Put('\n');
     {
         const std::lock_guard lock(suggestions_mutex_);
-        bool is_torn = false;
+        bool is_torn = false;  // a full disk may have left a part of a line
         std::error_code ignored;
-        if (std::filesystem::is_regular_file(settings_.suggestions,
-                                             ignored)) {  // a full disk may have left a part of a line
+        if (std::filesystem::is_regular_file(settings_.suggestions, ignored)) {
             std::ifstream written(settings_.suggestions, std::ios::binary | std::ios::ate);
             is_torn = written.tellg() > 0 && written.seekg(-1, std::ios::end) && written.get() != '\n';
         }

@@ -124,6 +124,16 @@ expect 1 "cannot open 'absent.tsv'" "$paper" "${others[@]}" --models absent.tsv
 expect 1 "t2/results.tsv:2: found 'base" "$paper" "${others[@]}" --models t2/results.tsv
 head -c 40 t2/results.tsv >torn.tsv
 expect 1 "torn.tsv:1: found 'row" "$paper" "${others[@]}" --models torn.tsv
+head -n 1 t2/results.tsv >empty.tsv
+expect 1 "'empty.tsv' contains no rows" "$paper" "${others[@]}" --models empty.tsv
+expect 1 "cannot read '.': Is a directory" "$paper" "${others[@]}" --models .
+for i in 1 2 3 4 5 6 7 8 9; do printf 'a<b|&%s\t1\t1\t1\t1\t1\tnan\t1e9\n' $i; done >rows
+head -n 8 rows | cat empty.tsv - >many.tsv
+expect 0 "" "$paper" "${others[@]}" --models many.tsv
+holds "names are escaped" python3 "$here/check_svg.py" t2/table2.svg t2/table2.tsv t2/table2.md
+cat empty.tsv rows >many.tsv
+expect 1 "many.tsv:10: found 'a<b|&9" "$paper" "${others[@]}" --models many.tsv
+holds "the limit is stated" grep -qF "expected at most 8 rows" stderr
 holds "the snapshots are as they were taken" grep -qF "last 5 snapshots, taken every 1 steps" t2/table2.md
 
 # The table is written after each row, even if the next row fails.
@@ -147,4 +157,4 @@ holds "if all are included, there is no message" test "$(grep -c "perplexity of 
 expect 2 "data.max_tokens is 300, expected at most model.max_length, which is 256" "$paper" "${long[@]}" \
     --data.max_tokens 300 --out short2
 
-end_checks 55
+end_checks 61

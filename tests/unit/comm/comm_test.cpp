@@ -158,8 +158,7 @@ XF_TEST(a_rank_that_aborts_notifies_the_others) {
     CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(15));
 }
 
-// Runs ranks of which rank r begins its exchange r * 0.4 s later, so that the last one is later than the timeout of 2
-// s.
+// Runs ranks of which rank r begins its exchange r * 0.4 s later. The last one is later than the timeout of 2 s.
 std::vector<Ended> staggered(int size, const std::function<xf_comm(int)> &table_of) {
     return on_threads(size, [&](int rank) {
         Communicator comm(table_of(rank), 2);
