@@ -55,7 +55,7 @@ holds "it has the scores of both sets" test "$(grep -cE '^\| (dev|test) \| 16 \|
 holds "it has every sentence" test "$(grep -cFf "$root/docs/models/everyday.txt" card)" = 11
 tail -n 1 card >row
 # Each epoch has all 16 pairs.
-holds "it ends with a row of results: $(cat row)" grep -qP '^trained\.xf\t4\t\d+\t512\t[\d.]+\t[\d.]+\tnan\t5\.148672e\+06$' row
+holds "it ends with a row of results: $(cat row)" grep -qP '^trained\.xf\t4\t7648\t512\t[\d.]+\t[\d.]+\tnan\t5\.148672e\+06$' row
 holds "it has the curve" shown "4 \| [0-9.]+ \| [0-9.]+ \| [0-9:]+"
 expect 1 "card.py TRANSLATE MODEL.xf CORPUS LOG..." card trained.xf
 expect 1 "child.tsv is not the log of a training" card trained.xf corpus child.tsv
