@@ -91,11 +91,20 @@ typedef struct xf_comm {
      * xf_context_create() fails. May be NULL.
      */
     void (*close)(void *user);
+    /**
+     * Number of ranks of each machine, if ranks 0 to ranks_per_machine - 1 run on one machine, the next as many on
+     * another, and so on. Gradients are then added within each machine before they are sent to other machines, so each
+     * machine sends a sum once and not once per rank. A divisor of size and the same on all ranks; 0: not known. It does
+     * not change the result.
+     */
+    int32_t ranks_per_machine;
+    /** Not used, 0. */
+    int32_t reserved;
 } xf_comm;
 
 /** @brief An xf_comm with its struct_size. @since 0.1 */
 #define XF_COMM_INIT \
-    { sizeof(xf_comm), NULL, 0, 0, NULL, NULL, NULL }
+    { sizeof(xf_comm), NULL, 0, 0, NULL, NULL, NULL, 0, 0 }
 
 /**
  * @brief Connects threads of this process as ranks, through memory.

@@ -39,6 +39,8 @@ private:
 
 Communicator::Communicator(const xf_comm &table, double timeout) : table_(table), timeout_(timeout) {
     check_table();
+    if (table.ranks_per_machine > 0 && table.ranks_per_machine < table.size)
+        ranks_per_machine_ = table.ranks_per_machine;
     const size_t ranks = table.size;
     sent_.resize(ranks), received_.resize(ranks);
     send_headers_.resize(ranks), receive_headers_.resize(ranks);
@@ -60,6 +62,11 @@ void Communicator::check_table() const {
              table_.rank, table_.size - 1);
     XF_CHECK(table_.exchange != nullptr || table_.size == 1, XF_ERROR_INVALID_ARGUMENT,
              "comm->exchange is NULL, expected a function");
+    XF_CHECK(table_.ranks_per_machine == 0 ||
+                 (table_.ranks_per_machine > 0 && table_.size % table_.ranks_per_machine == 0),
+             XF_ERROR_OUT_OF_RANGE, "comm->ranks_per_machine is %d, expected 0 or a divisor of comm->size, %d",
+             table_.ranks_per_machine, table_.size);
+    XF_CHECK(table_.reserved == 0, XF_ERROR_UNSUPPORTED, "comm->reserved is %d, expected 0", table_.reserved);
 }
 
 void Communicator::abort_v(const char *reason, va_list args) noexcept {
@@ -149,20 +156,21 @@ void Communicator::all_gather(void *values, size_t bytes) {
     const int64_t each = bytes;
     ranges_.clear();
     for (int r = 0; r < size(); ++r) ranges_.push_back({each * r, each * (r + 1)});
-    all_gather_locked(values, ranges_);
+    all_gather_locked(values, ranges_, {0, size(), 1});
 }
 
-void Communicator::all_gather(void *block, const std::vector<Range> &ranges) {
-    if (size() == 1) return;
+void Communicator::all_gather(void *block, const std::vector<Range> &ranges, const RankSet &ranks) {
+    if (ranks.count == 1) return;
     const ExclusiveUse use(this);
-    all_gather_locked(block, ranges);
+    all_gather_locked(block, ranges, ranks);
 }
 
-void Communicator::all_gather_locked(void *block, const std::vector<Range> &ranges) {
+void Communicator::all_gather_locked(void *block, const std::vector<Range> &ranges, const RankSet &ranks) {
     sends_.clear(), receives_.clear();
-    // Each rank begins with the next one, so that not all of them send to rank 0 first.
-    for (int i = 1; i < size(); ++i) {
-        const int to = (rank() + i) % size(), from = (rank() + size() - i) % size();
+    const int own = (rank() - ranks.first) / ranks.stride;
+    // Each rank begins with the next one, so that not all of them send to the first one first.
+    for (int i = 1; i < ranks.count; ++i) {
+        const int to = ranks[(own + i) % ranks.count], from = ranks[(own + ranks.count - i) % ranks.count];
         sends_.push_back(message_in(block, to, ranges[rank()]));
         receives_.push_back(message_in(block, from, ranges[from]));
     }

@@ -30,6 +30,12 @@ struct Range {
     bool operator==(const Range &) const = default;
 };
 
+// The ranks first, first + stride, and so on.
+struct RankSet {
+    int first = 0, count = 1, stride = 1;
+    int operator[](int i) const { return first + i * stride; }
+};
+
 // Returns chunk `index` of `chunks` almost equal chunks of [0, count).
 Range even_chunk(int64_t count, int64_t index, int64_t chunks);
 
@@ -46,6 +52,16 @@ public:
 
     int rank() const { return table_.rank; }
     int size() const { return table_.size; }
+
+    // Machines have consecutive ranks. If it is not known which, or if one machine has all ranks, each rank is treated as
+    // a machine of its own.
+    int ranks_per_machine() const { return ranks_per_machine_; }
+    int machines() const { return size() / ranks_per_machine_; }
+    // The ranks of a machine.
+    RankSet machine(int index) const { return {index * ranks_per_machine_, ranks_per_machine_, 1}; }
+    RankSet own_machine() const { return machine(rank() / ranks_per_machine_); }
+    // The ranks with the same place on all machines as this one.
+    RankSet counterparts() const { return {rank() % ranks_per_machine_, machines(), ranks_per_machine_}; }
 
     struct Message {
         int rank;
@@ -64,8 +80,10 @@ public:
 
     // values: [size()][bytes]. This rank has set its own element; receives the others.
     void all_gather(void *values, size_t bytes);
-    // block: this rank has set the bytes ranges[rank()]; receives the others.
-    void all_gather(void *block, const std::vector<Range> &ranges);
+    // block: this rank has set the bytes ranges[rank()]; receives those of the other ranks.
+    void all_gather(void *block, const std::vector<Range> &ranges) { all_gather(block, ranges, {0, size(), 1}); }
+    // The same between some of the ranks, of which this one must be one.
+    void all_gather(void *block, const std::vector<Range> &ranges, const RankSet &ranks);
     // Like all_gather, but only rank `to` receives.
     void gather(int to, void *block, const std::vector<Range> &ranges);
 
@@ -89,12 +107,13 @@ private:
     void abort_v(const char *reason, va_list args) noexcept;
     void abort_as(const char *reason) noexcept;
     void exchange_locked(std::span<const Message> sends, std::span<const Message> receives);
-    void all_gather_locked(void *block, const std::vector<Range> &ranges);
+    void all_gather_locked(void *block, const std::vector<Range> &ranges, const RankSet &ranks);
     void check_table() const;
     void check_header(const Header &header, const Message &message);
 
     xf_comm table_;
     double timeout_;
+    int ranks_per_machine_ = 1;
     bool owned_ = false;
     std::atomic<bool> busy_{false};
     char abort_reason_[sizeof(xf_error::message)] = "";  // empty: not aborted

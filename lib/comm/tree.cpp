@@ -39,22 +39,18 @@ std::vector<Range> ShardTree::cover(Range leaves) const {
     return nodes;
 }
 
-size_t ShardTree::fold(Range node, const std::vector<Range> &nodes, size_t *next,
-                       std::vector<std::pair<size_t, size_t>> *out) const {
-    if (nodes[*next] == clip(node)) return (*next)++;
-    const int64_t cut = middle(node);
-    const size_t low = fold({node.begin, cut}, nodes, next, out);
-    if (cut < present_) {
-        const size_t high = fold({cut, node.end}, nodes, next, out);
-        out->push_back({low, high});
+ShardTree::Additions ShardTree::add_siblings(std::vector<Range> nodes) const {
+    Additions additions;
+    std::vector<size_t> &sums = additions.sums;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+        sums.push_back(i);
+        while (sums.size() > 1 && siblings(nodes[sums[sums.size() - 2]], nodes[sums.back()])) {
+            const size_t right = sums.back();
+            sums.pop_back();
+            nodes[sums.back()].end = nodes[right].end;
+            additions.pairs.push_back({sums.back(), right});
+        }
     }
-    return low;
-}
-
-std::vector<std::pair<size_t, size_t>> ShardTree::fold(const std::vector<Range> &nodes) const {
-    std::vector<std::pair<size_t, size_t>> additions;
-    size_t next = 0;
-    fold({0, leaves_}, nodes, &next, &additions);
     return additions;
 }
 

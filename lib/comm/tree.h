@@ -2,8 +2,8 @@
 //
 // Floating-point sums depend on the order of the additions, so the order must not depend on which rank computes which
 // shard. A node over the leaves [begin, end) is split after the largest power of two that is smaller than their number.
-// A rank can compute every node that lies within its own leaves (cover). The rank that receives these nodes from all
-// ranks adds them up to the root (fold).
+// A rank can compute every node that lies within its own leaves (cover). A rank that receives nodes from other ranks adds
+// those that are neighbors in the tree (add_siblings); with the nodes of all ranks this leads to the root.
 //
 // At the end of an epoch the last leaves may be absent. An inner node with only one child is then that child.
 //
@@ -29,17 +29,19 @@ public:
     // Returns the largest nodes within a range of leaves, from left to right; empty if none of the leaves is present.
     std::vector<Range> cover(Range leaves) const;
 
-    // Returns the additions nodes[first] += nodes[second], in order, that leave the root in nodes[0]. The nodes, from
-    // left to right, must cover all leaves.
-    std::vector<std::pair<size_t, size_t>> fold(const std::vector<Range> &nodes) const;
+    // Additions of nodes in a list.
+    struct Additions {
+        std::vector<std::pair<size_t, size_t>> pairs;  // node[first] += node[second], in this order
+        std::vector<size_t> sums;                      // the nodes that remain, from left to right
+    };
+    // Adds up the nodes of some neighboring leaves, given from left to right, as far as the tree allows.
+    Additions add_siblings(std::vector<Range> nodes) const;
 
 private:
     static int64_t middle(Range node);
     // Without the absent leaves.
     Range clip(Range node) const { return {node.begin, node.end < present_ ? node.end : present_}; }
     void cover(Range node, Range leaves, std::vector<Range> *out) const;
-    size_t fold(Range node, const std::vector<Range> &nodes, size_t *next,
-                std::vector<std::pair<size_t, size_t>> *out) const;
 
     int64_t leaves_, present_;
 };

@@ -20,7 +20,7 @@ BlockExchange::BlockExchange(const std::shared_ptr<Context> &context, int64_t to
       communicator_(context->communicator()),
       math_(*context),
       direct_(math_.on_host()),
-      slices_(total, ranks()),
+      slices_(total, ranks(), communicator_.ranks_per_machine()),
       host_block_(HeapAllocator<float>(heap_)),
       staging_(HeapAllocator<char>(heap_)) {
     const int64_t chunk = slices_.chunk();
@@ -29,6 +29,12 @@ BlockExchange::BlockExchange(const std::shared_ptr<Context> &context, int64_t to
         const Range chunks = {(slice.begin + chunk - 1) / chunk, (slice.end + chunk - 1) / chunk};
         slice_bytes_.push_back(scale(slice, sizeof(float)));
         chunk_bytes_.push_back(scale(chunks, sizeof(double)));
+    }
+    gather_stages_.push_back({communicator_.counterparts(), slice_bytes_});
+    if (communicator_.ranks_per_machine() > 1) {
+        GatherStage stage{communicator_.own_machine(), {}};
+        for (int r = 0; r < ranks(); ++r) stage.bytes.push_back(scale(slices_.joint_slice(r), sizeof(float)));
+        gather_stages_.push_back(std::move(stage));
     }
     for (Messages *messages : {&sends_, &receives_}) messages->reserve(ranks());
     destinations_.reserve(ranks());
@@ -89,25 +95,31 @@ void BlockExchange::unpack(Stream &stream, float *block, const float *packed, bo
         }
 }
 
+// Each slice is sent once to each other machine and then to the other ranks of that machine.
 void BlockExchange::all_gather(Stream &stream, const float *slice, float *block, float *scratch) {
     const Range own = slices_.slice(rank());
-    if (connected_) {
+    if (!connected_) {
+        float *const packed = direct_ ? scratch : host_block();
+        stream.download(packed + own.begin, slice, bytes_of(own.count()));
+        for (const GatherStage &stage : gather_stages_) communicator_.all_gather(packed, stage.bytes, stage.ranks);
+        return unpack(stream, block, packed, true);
+    }
+    math_.copy(stream, scratch + own.begin, slice, own.count());
+    for (const GatherStage &stage : gather_stages_) {
+        const auto message = [&](int to, Range bytes) {
+            return Communicator::Message{to, reinterpret_cast<char *>(scratch) + bytes.begin, size_t(bytes.count())};
+        };
         sends_.clear(), receives_.clear();
-        for (int r = 0; r < ranks(); ++r) {
-            const Range other = slices_.slice(r);
+        for (int i = 0; i < stage.ranks.count; ++i) {
+            const int r = stage.ranks[i];
             if (r == rank()) continue;
-            if (own.count() > 0) sends_.push_back({r, const_cast<float *>(slice), bytes_of(own.count())});
-            if (other.count() > 0) receives_.push_back({r, scratch + other.begin, bytes_of(other.count())});
+            if (stage.bytes[rank()].count() > 0) sends_.push_back(message(r, stage.bytes[rank()]));
+            if (stage.bytes[r].count() > 0) receives_.push_back(message(r, stage.bytes[r]));
         }
         exchange(stream, &sends_, &receives_);
-        check(stream);
-        math_.copy(stream, scratch + own.begin, slice, own.count());
-        return unpack(stream, block, scratch, false);
     }
-    float *const packed = direct_ ? scratch : host_block();
-    stream.download(packed + own.begin, slice, bytes_of(own.count()));
-    communicator_.all_gather(packed, slice_bytes_);
-    unpack(stream, block, packed, true);
+    check(stream);
+    unpack(stream, block, scratch, false);
 }
 
 void BlockExchange::gather(Stream &stream, const float *slice, float *block, float *scratch) {

@@ -25,6 +25,7 @@ public:
     // total: elements of a block.
     BlockExchange(const std::shared_ptr<Context> &context, int64_t total);
 
+    const Communicator &communicator() const { return communicator_; }
     int rank() const { return communicator_.rank(); }
     int ranks() const { return communicator_.size(); }
     const Slices &slices() const { return slices_; }
@@ -66,7 +67,14 @@ private:
     bool connected_ = false;
     bool direct_;  // device memory is host memory
     Slices slices_;
+    // An exchange of all_gather(): what each rank sends of the packed block.
+    struct GatherStage {
+        RankSet ranks;
+        std::vector<Range> bytes;  // [ranks()]
+    };
+
     std::vector<Range> slice_bytes_, chunk_bytes_;  // [ranks], of the packed block and of values per chunk
+    std::vector<GatherStage> gather_stages_;
     Messages sends_, receives_;                     // of all_gather()
     std::vector<void *> destinations_;              // of staged messages
     HeapVector<float> host_block_;

@@ -41,13 +41,14 @@ public:
 
     int rank() const { return communicator_.rank(); }
     int size() const { return communicator_.size(); }
+    uint64_t ranks_per_machine() const { return communicator_.ranks_per_machine(); }
 
     // A property that must be the same on all ranks. difference: names it in "rank 1 has <difference> than rank 0".
     struct Trait {
         const char *difference;
         uint64_t hash = 0;
     };
-    using Traits = std::array<Trait, 7>;
+    using Traits = std::array<Trait, 8>;
     // Throws XF_ERROR_DESYNC if a trait differs between ranks. An error of this rank is thrown as it is, one of another
     // rank as XF_ERROR_PEER.
     void compare(const DeferredError &own, const Traits &traits);

@@ -38,24 +38,47 @@ float *ShardSums::spare_block() {
 }
 
 ShardSums::Plan ShardSums::make_plan(int64_t present) {
-    const int ranks = exchange_.ranks();
+    const Communicator &communicator = exchange_.communicator();
     const ShardTree tree(count_, present);
     Plan plan;
-    std::vector<Range> nodes;
-    for (int r = 0; r < ranks; ++r) {
-        plan.covers.push_back(tree.cover(even_chunk(count_, r, ranks)));
-        const std::vector<Range> &cover = plan.covers.back();
-        nodes.insert(nodes.end(), cover.begin(), cover.end());
-        plan.rounds = std::max(plan.rounds, cover.size());
-    }
-    plan.additions = tree.fold(nodes);
-    plan.addends.resize(nodes.size());
-    const size_t others = nodes.size() - plan.covers[exchange_.rank()].size();
-    const size_t segment = sums_bytes(slices_.longest_segment()), segments = (ranks - 1) * segment;
-    received_.reserve(device_, others * segment);
+    size_t all_nodes = 0, most_nodes = 0, staging = 0;
+    // shards_of(i): those whose sums rank i of the stage has before it.
+    const auto add_stage = [&](const RankSet &ranks, bool joint, const auto &shards_of) {
+        Stage stage;
+        stage.ranks = ranks, stage.joint = joint;
+        for (int64_t b = 0; b < slices_.buckets(); ++b)
+            for (int i = 0; i < ranks.count; ++i)
+                stage.longest = std::max(stage.longest, part(stage, b, ranks[i]).count());
+        std::vector<Range> nodes;
+        for (int i = 0; i < ranks.count; ++i) {
+            const std::vector<Range> cover = tree.cover(shards_of(i));
+            nodes.insert(nodes.end(), cover.begin(), cover.end());
+            stage.nodes.push_back(cover.size());
+            stage.rounds = std::max(stage.rounds, cover.size());
+            if (ranks[i] != communicator.rank()) stage.received += stage.longest * cover.size();
+        }
+        most_nodes = std::max(most_nodes, nodes.size());
+        staging = std::max(staging, sums_bytes((ranks.count - 1) * stage.longest));
+        stage.additions = tree.add_siblings(std::move(nodes));
+        plan.stages.push_back(std::move(stage));
+    };
+    const auto shards_of_rank = [&](int rank) { return even_chunk(count_, rank, communicator.size()); };
+    const auto shards_of_machine = [&](int machine) {
+        const RankSet ranks = communicator.machine(machine);
+        return Range{shards_of_rank(ranks[0]).begin, shards_of_rank(ranks[ranks.count - 1]).end};
+    };
+    const RankSet machine = communicator.own_machine();
+    if (machine.count > 1) add_stage(machine, true, [&](int i) { return shards_of_rank(machine[i]); });
+    if (communicator.machines() > 1) add_stage(communicator.counterparts(), false, shards_of_machine);
+    for (int rank = 0; rank < communicator.size(); ++rank) all_nodes += tree.cover(shards_of_rank(rank)).size();
+    plan.has_additions = all_nodes > 1;
+    int64_t received = 0;
+    for (Stage &stage : plan.stages) received += std::exchange(stage.received, received);
+    received_.reserve(device_, sums_bytes(received));
     if (bf16_)
-        for (Buffer *buffer : {&outgoing_, &incoming_}) buffer->reserve(device_, segments / 2);
-    exchange_.reserve_staging(segments);
+        for (Buffer *buffer : {&outgoing_, &incoming_}) buffer->reserve(device_, staging / 2);
+    exchange_.reserve_staging(staging);
+    addends_.reserve(most_nodes), sums_.reserve(std::max(most_nodes, tree.cover(own()).size()));
     return plan;
 }
 
@@ -89,72 +112,87 @@ void ShardSums::add(Stream &stream, float *grads) {
     nodes_.push_back(node);
 }
 
-// Exchanges one node of each rank per round: every rank receives its own segment of the bucket.
-void ShardSums::exchange_bucket(Stream &stream, int64_t bucket) {
-    const int rank = exchange_.rank(), ranks = exchange_.ranks();
-    const bool bf16 = bf16_ && !plan_->additions.empty();
+// The part of a bucket whose sums this rank of the stage receives.
+Range ShardSums::part(const Stage &stage, int64_t bucket, int rank) const {
+    return stage.joint ? slices_.joint_segment(bucket, rank) : slices_.segment(bucket, rank);
+}
+
+// Exchanges one sum of each rank per round: every rank receives its own part.
+void ShardSums::exchange_sums(Stream &stream, const Stage &stage, int64_t bucket) {
+    const int rank = exchange_.rank();
+    const bool bf16 = bf16_ && plan_->has_additions;
     const auto bytes = [&](Range range) { return bf16 ? bf16_bytes_of(range.count()) : sums_bytes(range.count()); };
-    const Range own = slices_.segment(bucket, rank);
-    const int64_t longest = slices_.longest_segment();
-    for (size_t round = 0; round < plan_->rounds; ++round) {
+    const Range own = part(stage, bucket, rank);
+    for (size_t round = 0; round < stage.rounds; ++round) {
         sends_.clear(), receives_.clear();
         char *out = outgoing_.as<char>(), *in = incoming_.as<char>();
-        // Calls receive(r, segment) for each rank r that sends a node in this round; segment: its place in received_.
+        // Calls receive(r, place in received_) for each rank r that sends a sum in this round.
         const auto for_each_sender = [&](const auto &receive) {
-            int64_t first = 0;
-            for (int r = 0; r < ranks; ++r) {
-                if (r == rank) continue;
-                const size_t nodes = plan_->covers[r].size();
-                if (round < nodes && own.count() > 0) receive(r, received_.floats() + (first + round) * longest);
-                first += nodes;
+            float *first = received_.floats() + stage.received;
+            for (int i = 0; i < stage.ranks.count; ++i) {
+                if (stage.ranks[i] == rank) continue;
+                if (round < stage.nodes[i] && own.count() > 0) receive(stage.ranks[i], first + round * stage.longest);
+                first += stage.nodes[i] * stage.longest;
             }
         };
-        for (int r = 0; r < ranks; ++r) {
-            const Range segment = slices_.segment(bucket, r);
-            if (r == rank || round >= nodes_.size() || segment.count() == 0) continue;
-            float *const sum = nodes_[round].sum + segment.begin;
-            Communicator::Message message{r, sum, bytes(segment)};
+        for (int i = 0; i < stage.ranks.count; ++i) {
+            const Range other = part(stage, bucket, stage.ranks[i]);
+            if (stage.ranks[i] == rank || round >= sums_.size() || other.count() == 0) continue;
+            float *const sum = sums_[round].at(other.begin);
+            Communicator::Message message{stage.ranks[i], sum, bytes(other)};
             if (bf16) {
-                math_.to_bf16(stream, out, sum, segment.count());
-                message.data = std::exchange(out, out + bf16_bytes_of(longest));
+                math_.to_bf16(stream, out, sum, other.count());
+                message.data = std::exchange(out, out + bf16_bytes_of(stage.longest));
             }
             sends_.push_back(message);
         }
-        for_each_sender([&](int r, float *segment) {
-            Communicator::Message message{r, segment, bytes(own)};
-            if (bf16) message.data = std::exchange(in, in + bf16_bytes_of(longest));
+        for_each_sender([&](int r, float *place) {
+            Communicator::Message message{r, place, bytes(own)};
+            if (bf16) message.data = std::exchange(in, in + bf16_bytes_of(stage.longest));
             receives_.push_back(message);
         });
         exchange_.exchange(stream, &sends_, &receives_);
         if (!bf16) continue;
         in = incoming_.as<char>();
-        for_each_sender([&](int, float *segment) {
-            math_.from_bf16(stream, segment, in, own.count());
-            in += bf16_bytes_of(longest);
+        for_each_sender([&](int, float *place) {
+            math_.from_bf16(stream, place, in, own.count());
+            in += bf16_bytes_of(stage.longest);
         });
     }
 }
 
-void ShardSums::reduce_bucket(Stream &stream, int64_t bucket, float *grads) {
-    const int rank = exchange_.rank(), ranks = exchange_.ranks();
-    if (ranks > 1) exchange_bucket(stream, bucket);
-    const auto [begin, end] = slices_.segment(bucket, rank);
-    if (begin == end) return;
-    auto addend = plan_->addends.begin();
-    float *received = received_.floats();
-    for (int r = 0; r < ranks; ++r)
-        for (size_t i = 0; i < plan_->covers[r].size(); ++i) {
-            if (r == rank) {
-                *addend++ = nodes_[i].sum + begin;
+// Adds the sums of all ranks of the stage for the part of this rank; sums_ then has the results.
+void ShardSums::add_sums(Stream &stream, const Stage &stage, int64_t bucket) {
+    const Range own = part(stage, bucket, exchange_.rank());
+    float *received = received_.floats() + stage.received;
+    addends_.clear();
+    for (int i = 0; i < stage.ranks.count; ++i)
+        for (size_t node = 0; node < stage.nodes[i]; ++node) {
+            if (stage.ranks[i] == exchange_.rank()) {
+                addends_.push_back({sums_[node].at(own.begin), own.begin});
             } else {
-                *addend++ = received;
-                received += slices_.longest_segment();
+                addends_.push_back({received, own.begin});
+                received += stage.longest;
             }
         }
-    for (const auto &[left, right] : plan_->additions)
-        math_.add(stream, plan_->addends[left], plan_->addends[right], end - begin, bf16_);
-    const float *const root = plan_->addends[0];
-    if (root != grads + begin) math_.copy(stream, grads + begin, root, end - begin);
+    if (own.count() > 0)
+        for (const auto &[left, right] : stage.additions.pairs)
+            math_.add(stream, addends_[left].data, addends_[right].data, own.count(), bf16_);
+    sums_.clear();
+    for (const size_t sum : stage.additions.sums) sums_.push_back(addends_[sum]);
+}
+
+void ShardSums::reduce_bucket(Stream &stream, int64_t bucket, float *grads) {
+    sums_.clear();
+    for (const Node &node : nodes_) sums_.push_back({node.sum, 0});
+    for (const Stage &stage : plan_->stages) {
+        exchange_sums(stream, stage, bucket);
+        add_sums(stream, stage, bucket);
+    }
+    const Range own = slices_.segment(bucket, exchange_.rank());
+    if (own.count() == 0) return;
+    const float *const root = sums_[0].at(own.begin);
+    if (root != grads + own.begin) math_.copy(stream, grads + own.begin, root, own.count());
 }
 
 void ShardSums::reduce(Stream &stream, float *grads) {
@@ -174,7 +212,8 @@ double ShardSums::squares(Stream &stream) {
     exchange_.all_gather_chunks(chunk_squares_.data());
     double total = 0;  // in the order of the block
     for (int64_t b = 0; b < slices_.buckets(); ++b)
-        for (int r = 0; r < exchange_.ranks(); ++r) {
+        for (int place = 0; place < exchange_.ranks(); ++place) {
+            const int r = slices_.rank_at(place);
             const int64_t first = slices_.packed_offset(b, r) / chunk, count = slices_.segment(b, r).count();
             for (int64_t i = 0; i * chunk < count; ++i) total += chunk_squares_[first + i];
         }

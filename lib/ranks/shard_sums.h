@@ -4,6 +4,10 @@
 // fixed binary tree (comm/tree.h), as far as its own shards allow. The ranks then exchange these partial sums bucket by
 // bucket (slices.h): every rank receives the sums for its slice and adds them up to the root.
 //
+// If the ranks of each machine are known, they first add the sums of their machine: each of them those for the slices of
+// its counterparts on all machines. The counterparts then exchange these sums. Between machines, a sum is thus sent once
+// per machine instead of once per rank.
+//
 // The tree depends only on the number of shards, so the result is bit-identical for any number of ranks.
 //
 // With bf16 (train.reduce_precision=bf16) every addend of the tree is rounded to bf16 before the addition, whether it
@@ -48,17 +52,32 @@ private:
         Range leaves;
         float *sum;
     };
-    // The nodes that each rank computes, and how they are added up.
+    // An exchange of nodes between some ranks, and the additions that follow.
+    struct Stage {
+        RankSet ranks;
+        bool joint = false;              // each rank receives the part of its counterparts, too
+        int64_t longest = 0;             // elements of a part
+        std::vector<size_t> nodes;       // [ranks.count], of each rank
+        size_t rounds = 0;               // the largest number of nodes of a rank
+        ShardTree::Additions additions;  // of the nodes of all ranks, from left to right
+        int64_t received = 0;            // elements of received_ before those of this stage
+    };
     struct Plan {
-        std::vector<std::vector<Range>> covers;            // [ranks]
-        size_t rounds = 0;                                 // the largest number of nodes of a rank
-        std::vector<std::pair<size_t, size_t>> additions;  // of the nodes of all ranks
-        std::vector<float *> addends;                      // a segment of each of these nodes
+        std::vector<Stage> stages;
+        bool has_additions = false;  // the nodes of the ranks are addends: none of them is the root
+    };
+    // A sum over some shards; data points to element `begin` of the block.
+    struct Sum {
+        float *data;
+        int64_t begin;
+        float *at(int64_t element) const { return data + (element - begin); }
     };
 
     Plan make_plan(int64_t present);
     float *spare_block();
-    void exchange_bucket(Stream &stream, int64_t bucket);
+    Range part(const Stage &stage, int64_t bucket, int rank) const;
+    void exchange_sums(Stream &stream, const Stage &stage, int64_t bucket);
+    void add_sums(Stream &stream, const Stage &stage, int64_t bucket);
     void reduce_bucket(Stream &stream, int64_t bucket, float *grads);
 
     Device &device_;
@@ -73,8 +92,9 @@ private:
     std::vector<Node> nodes_;         // of the own shards so far, from left to right
     std::vector<Buffer> blocks_;      // memory for nodes
     std::vector<float *> free_;       // unused blocks
-    Buffer received_;                 // segments of other ranks' nodes
-    Buffer outgoing_, incoming_;      // the same and what is sent, in bf16
+    std::vector<Sum> sums_, addends_;  // of the current bucket: of this rank; of all ranks of a stage
+    Buffer received_;                  // parts of other ranks' nodes
+    Buffer outgoing_, incoming_;       // the same and what is sent, in bf16
     BlockExchange::Messages sends_, receives_;
     const float *reduced_ = nullptr;     // the block that has the slice
     std::vector<double> chunk_squares_;  // in the order of the packed block

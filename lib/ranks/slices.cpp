@@ -10,7 +10,8 @@ constexpr int64_t kMaxSegment = 1 << 20;  // elements that are received from one
 
 }  // namespace
 
-Slices::Slices(int64_t total, int ranks) : total_(total), ranks_(ranks) {
+Slices::Slices(int64_t total, int ranks, int ranks_per_machine)
+    : total_(total), ranks_(ranks), per_machine_(ranks_per_machine), machines_(ranks / ranks_per_machine) {
     // About 1,024 chunks: slices are almost equal, and the chunk sums are a short message. 16 elements are a cache
     // line.
     chunk_ = (total / 1024 / 16 + 1) * 16;
@@ -18,10 +19,10 @@ Slices::Slices(int64_t total, int ranks) : total_(total), ranks_(ranks) {
     buckets_ = ranks == 1 ? 1 : std::min(max_buckets, total / ranks / kMaxSegment + 1);
     packed_.resize(ranks_ * buckets_);
     int64_t offset = 0;
-    for (int r = 0; r < ranks_; ++r)
+    for (int i = 0; i < ranks_; ++i)
         for (int64_t b = 0; b < buckets_; ++b) {
-            const int64_t count = segment(b, r).count();
-            packed_[r * buckets_ + b] = offset;
+            const int64_t count = segment(b, rank_at(i)).count();
+            packed_[i * buckets_ + b] = offset;
             offset += count;
             longest_ = std::max(longest_, count);
         }
@@ -29,13 +30,23 @@ Slices::Slices(int64_t total, int ranks) : total_(total), ranks_(ranks) {
 
 Range Slices::segment(int64_t bucket, int rank) const {
     const Range chunks_of_bucket = even_chunk(chunks(), bucket, buckets_);
-    const Range own = even_chunk(chunks_of_bucket.count(), rank, ranks_);
+    const Range own = even_chunk(chunks_of_bucket.count(), place(rank), ranks_);
     return {clip(chunks_of_bucket.begin + own.begin), clip(chunks_of_bucket.begin + own.end)};
+}
+
+Range Slices::joint_segment(int64_t bucket, int rank) const {
+    const int first = rank % per_machine_, last = first + ranks_ - per_machine_;
+    return {segment(bucket, first).begin, segment(bucket, last).end};
 }
 
 Range Slices::slice(int rank) const {
     const int64_t last = buckets_ - 1;
     return {packed_offset(0, rank), packed_offset(last, rank) + segment(last, rank).count()};
+}
+
+Range Slices::joint_slice(int rank) const {
+    const int first = rank % per_machine_, last = first + ranks_ - per_machine_;
+    return {slice(first).begin, slice(last).end};
 }
 
 }  // namespace xf

@@ -4,6 +4,9 @@
 // which bounds the memory for received segments. The segments of a rank, concatenated, are its slice. The slices of all
 // ranks, concatenated, are the packed block: in this form a slice is one message.
 //
+// Within a bucket, the segments of the ranks with the same place on their machines are neighbors, so that the ranks of a
+// machine can add up the part that one of them sends to other machines.
+//
 // Segments begin at multiples of a chunk, whose size depends only on the size of the block. Sums of squares are
 // computed per chunk, so that a norm does not depend on the number of ranks.
 //
@@ -20,7 +23,7 @@ namespace xf {
 class Slices {
 public:
     // total: elements of the block.
-    Slices(int64_t total, int ranks);
+    Slices(int64_t total, int ranks, int ranks_per_machine);
 
     int64_t total() const { return total_; }
     int64_t chunk() const { return chunk_; }
@@ -30,10 +33,16 @@ public:
     // The elements of a segment within the block; may be empty.
     Range segment(int64_t bucket, int rank) const;
     int64_t longest_segment() const { return longest_; }
+    // The segments of the counterparts of a rank on all machines.
+    Range joint_segment(int64_t bucket, int rank) const;
     // The offset of a segment within the packed block.
-    int64_t packed_offset(int64_t bucket, int rank) const { return packed_[rank * buckets_ + bucket]; }
-    // The slice of a rank within the packed block.
+    int64_t packed_offset(int64_t bucket, int rank) const { return packed_[place(rank) * buckets_ + bucket]; }
+    // The slice of a rank, and the slices of its counterparts on all machines, within the packed block.
     Range slice(int rank) const;
+    Range joint_slice(int rank) const;
+    // The rank whose segment is at this place of each bucket, and its inverse.
+    int rank_at(int place) const { return place % machines_ * per_machine_ + place / machines_; }
+    int place(int rank) const { return rank % per_machine_ * machines_ + rank / per_machine_; }
 
     // Calls work(elements of the block, offset in the slice) for each segment of a rank.
     template <class Work>
@@ -46,9 +55,9 @@ private:
     int64_t clip(int64_t chunk) const { return chunk * chunk_ < total_ ? chunk * chunk_ : total_; }
 
     int64_t total_;
-    int ranks_;
+    int ranks_, per_machine_, machines_;
     int64_t chunk_, buckets_, longest_ = 0;
-    std::vector<int64_t> packed_;  // [ranks][buckets]
+    std::vector<int64_t> packed_;  // [places][buckets]
 };
 
 }  // namespace xf

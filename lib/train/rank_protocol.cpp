@@ -40,6 +40,7 @@ void RankProtocol::compare(DeferredError *own) {
                                  {"different training options"},
                                  {"a different backend, instruction set, or precision"},
                                  {"a different choice of NCCL (context.comm)"},
+                                 {"a different number of ranks per machine"},
                                  {"a different step"},
                                  {"different parameters"}}};
     own->run([&] {
@@ -52,6 +53,7 @@ void RankProtocol::compare(DeferredError *own) {
                                    hash_group(train_options_, "train."),
                                    hash_text(device),
                                    context.transport() != nullptr ? 1u : 0u,
+                                   group_.ranks_per_machine(),
                                    step,
                                    exchange_.hash(stream_, model_.params())};
         static_assert(std::size(hashes) == std::tuple_size_v<RankGroup::Traits>);

@@ -228,6 +228,8 @@ class xf_comm(Sized):
         ("exchange", xf_comm_exchange),
         ("abort", xf_comm_abort),
         ("close", xf_comm_close),
+        ("ranks_per_machine", c_int32),
+        ("reserved", c_int32),
     ]
 
 

@@ -373,9 +373,28 @@ int32_t initialize_mpi(double timeout, xf_error *err) {
     return XF_OK;
 }
 
+// Returns xf_comm::ranks_per_machine, or 0 if machines have different numbers of ranks or ranks that are not consecutive.
+// Collective.
+int find_ranks_per_machine(MPI_Comm comm) {
+    MPI_Comm machine = MPI_COMM_NULL;
+    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) != MPI_SUCCESS) return 0;
+    int rank = 0, size = 0, place = 0, count = 0;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    MPI_Comm_rank(machine, &place);  // in the order of the ranks
+    MPI_Comm_size(machine, &count);
+    MPI_Comm_free(&machine);
+    // If the place of every rank is the remainder of its number, the machines have consecutive ranks.
+    if (count < 1 || size % count != 0 || rank % count != place) count = 0;
+    int bounds[] = {count, -count}, least[] = {0, 0};
+    if (MPI_Allreduce(bounds, least, 2, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS || least[0] != -least[1]) return 0;
+    return least[0];
+}
+
 // Communicators of freed contexts, for reuse: MPI has few of them, and MPI_Comm_free() is collective.
 std::vector<MPI_Comm> idle_comms;
 size_t comm_count = 0;
+int ranks_per_machine = 0;
 
 // Returns a communicator that reports errors. Collective. Allocates memory before it communicates.
 int32_t take_comm(double timeout, MPI_Comm *out, xf_error *err) {
@@ -387,18 +406,21 @@ int32_t take_comm(double timeout, MPI_Comm *out, xf_error *err) {
     idle_comms.reserve(comm_count + 1);  // so that close() allocates nothing
     auto comm = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
     auto status = std::make_shared<int>(MPI_ERR_OTHER);
-    if (!finishes_within(timeout, [comm, status] {
+    auto per_machine = std::make_shared<int>(0);
+    if (!finishes_within(timeout, [comm, status, per_machine] {
             *status = MPI_Comm_dup(MPI_COMM_WORLD, comm.get());
             if (*status == MPI_SUCCESS) *status = MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
+            if (*status == MPI_SUCCESS) *per_machine = find_ranks_per_machine(*comm);
         })) {
         rank_lost = true;
         return set_error(XF_ERROR_PEER, err,
-                         "MPI_Comm_dup() did not return within %" PRId64 " ms (context.comm_start_timeout)",
+                         "MPI did not connect the ranks within %" PRId64 " ms (context.comm_start_timeout)",
                          milliseconds(timeout));
     }
     if (*status != MPI_SUCCESS)
         return set_error(XF_ERROR_BACKEND, err, "MPI_Comm_dup() returned %d, expected MPI_SUCCESS", *status);
     *out = *comm;
+    ranks_per_machine = *per_machine;
     ++comm_count;
     return XF_OK;
 }
@@ -418,6 +440,7 @@ int32_t open_comm(const xf_comm_limits &limits, xf_comm *out, xf_error *err) {
     open_communicators.reserve(open_communicators.size() + 1);
     MPI_Comm comm = MPI_COMM_NULL;
     if (const int32_t status = take_comm(limits.comm_start_timeout, &comm, err); status != XF_OK) return status;
+    table.ranks_per_machine = ranks_per_machine;
     communicator->set_comm(comm);
     open_communicators.push_back(communicator.get());
     table.user = communicator.release();

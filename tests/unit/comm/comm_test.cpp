@@ -222,7 +222,7 @@ XF_TEST(a_status_from_another_rank_is_printable) {
 }
 
 // Rank 0 of two.
-constexpr xf_comm kOfTwo = {sizeof(xf_comm), nullptr, 0, 2, nullptr, nullptr, nullptr};
+constexpr xf_comm kOfTwo = {sizeof(xf_comm), nullptr, 0, 2, nullptr, nullptr, nullptr, 0, 0};
 
 XF_TEST(a_failed_comm_is_not_used_again) {
     int calls = 0;

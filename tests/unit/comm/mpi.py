@@ -2,7 +2,7 @@
 """Runs comm_rank under mpirun: any number of processes writes the same file. If one process dies, stops, or exits, the
 others fail within the timeout, and the restarted job writes the same file.
 
-    mpi.py COMM_RANK [SEED]
+    mpi.py COMM_RANK FAKE_MACHINES [SEED]
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -18,7 +18,8 @@ import tempfile
 import time
 
 PROGRAM = sys.argv[1]
-SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
+TWO_PER_MACHINE = ["-x", "LD_PRELOAD=" + sys.argv[2]]  # fake_machines.c
+SEED = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 30)
 # As root and with more ranks than cores, as in a container.
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
 STEPS, SHARDS, TIMEOUT = 12, 12, 2.0
@@ -108,6 +109,12 @@ def main():
             status, said, _ = run(ranks, file(str(ranks)))
             check(status == 0, "%d ranks: %s" % (ranks, said))
             check(digest(file(str(ranks))) == digest(file("1")), "%d ranks make another file" % ranks)
+        # Of five ranks the last machine has only one, so nothing is exchanged by machine.
+        for ranks, per_machine in ((4, 2), (6, 2), (5, 1)):
+            status, said, _ = run(ranks, file("machines"), options=TWO_PER_MACHINE)
+            check(status == 0 and "ranks per machine: %d\n" % per_machine in said, "machines: " + said)
+            check(digest(file("machines")) == digest(file("1")), "%d ranks on machines make another file" % ranks)
+            os.remove(file("machines"))
         for before, after in ((5, 2), (1, 3)):
             run(before, file("resumed"), steps=7)
             status, said, _ = run(after, file("resumed"))

@@ -6,7 +6,7 @@
 // later, or busy, which computes for two and a half timeouts; "late" is the same, but with a limit of one second for
 // such work, and "load" is busy before its trainer is created. For kill and stop, STEP may also be a time such as
 // 0.25s, or "end", which is after the last save. Prints the phase in which the rank ended. After an error, prints "rank
-// N: XF_ERROR_PEER after S s" and exits with status 3.
+// N: XF_ERROR_PEER after S s" and exits with status 3. Rank 0 prints how many ranks a machine has.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
@@ -57,6 +57,7 @@ int work(int argc, char **argv) {
         phase = "training";
         const int ranks = context->communicator().size();
         rank = context->communicator().rank();
+        if (rank == 0) std::printf("ranks per machine: %d\n", context->communicator().ranks_per_machine());
         const auto be_busy = [&] {
             std::this_thread::sleep_for(std::chrono::duration<double>(2.5 * std::atof(argv[4])));
         };

@@ -31,7 +31,13 @@ inline std::string line(const xf::StepStats &s) {
 }
 
 // A process without a comm.
-inline constexpr xf_comm kAlone = {sizeof(xf_comm), nullptr, 0, 1, nullptr, nullptr, nullptr};
+inline constexpr xf_comm kAlone = {sizeof(xf_comm), nullptr, 0, 1, nullptr, nullptr, nullptr, 0, 0};
+
+// How many ranks there are, and how many of them share a machine; 0: unknown.
+struct Ranks {
+    int count, per_machine = 0;
+    Ranks(int ranks, int ranks_per_machine = 0) : count(ranks), per_machine(ranks_per_machine) {}
+};
 
 // Makes a step with the batches of one rank's shards, `each` per shard.
 inline std::string step_own(xf::Trainer *trainer, const xf_comm &comm, int64_t shards, int64_t each = 1) {
@@ -40,11 +46,12 @@ inline std::string step_own(xf::Trainer *trainer, const xf_comm &comm, int64_t s
     return line(step(trainer, Task().batches(first, own.count() * each)));
 }
 
-inline Run run(int ranks, const Settings &settings, int64_t shards, int64_t each, int64_t steps,
+inline Run run(const Ranks &ranks, const Settings &settings, int64_t shards, int64_t each, int64_t steps,
                const Settings &place = {}) {
     const TempFolder folder;
     Run result;
-    check_ranks(ranks, XF_OK, [&](const xf_comm &comm) {
+    check_ranks(ranks.count, XF_OK, [&](xf_comm comm) {
+        comm.ranks_per_machine = ranks.per_machine;
         const auto context = context_of(comm, 1 + comm.rank % 3, "60", place);
         const auto trainer = make_trainer(context, with(settings, {{"train.shards", std::to_string(shards)}}));
         std::string curve;
@@ -53,7 +60,7 @@ inline Run run(int ranks, const Settings &settings, int64_t shards, int64_t each
         if (comm.rank == 0) result.curve = curve;
         if (!settings.contains("train.ema")) return;
         const auto average = params_of(*trainer->average());
-        if (comm.rank == ranks - 1) result.average = average;
+        if (comm.rank == ranks.count - 1) result.average = average;
     });
     result.file = bytes_of(folder / "final");
     CHECK(!result.file.empty());

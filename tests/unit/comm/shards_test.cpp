@@ -29,6 +29,38 @@ XF_TEST(any_number_of_ranks_computes_the_same_steps) {
     CHECK_EQ(curves.size(), 6u);
 }
 
+// The ranks of a machine exchange their sums first. Each slice is sent once to another machine.
+XF_TEST(machines_change_nothing) {
+    for (const char *precision : {"fp32", "bf16"}) {
+        const Settings full = with(kFull, {{"train.reduce_precision", precision}});
+        const Run alone = run(1, full, 8, 1, 6);
+        for (const auto &[ranks, per_machine] : {std::pair{4, 2}, {6, 2}, {6, 3}, {8, 2}, {8, 4}, {4, 4}, {4, 1}}) {
+            if (XF_TEST_SANITIZED && ranks != 6) continue;
+            check_same(alone, run({ranks, per_machine}, full, 8, 1, 6),
+                       xf::format("%d ranks, %d per machine", ranks, per_machine));
+        }
+    }
+}
+
+XF_TEST(machines_are_checked) {
+    for (const auto &[per_machine, status] :
+         {std::pair{-1, XF_ERROR_OUT_OF_RANGE}, {3, XF_ERROR_OUT_OF_RANGE}, {8, XF_ERROR_OUT_OF_RANGE}})
+        check_ranks(4, status, [&, wrong = per_machine](xf_comm comm) {
+            comm.ranks_per_machine = wrong;
+            try {
+                context_of(comm, 1);
+            } catch (...) {
+                comm.close(comm.user);
+                throw;
+            }
+        });
+    const auto ended = check_ranks(4, XF_ERROR_DESYNC, [&](xf_comm comm) {
+        comm.ranks_per_machine = comm.rank == 3 ? 0 : 2;
+        step_own(make_trainer(context_of(comm, 1), kTraining).get(), comm, 4);
+    });
+    CHECK_EQ(ended[0].message, "rank 3 has a different number of ranks per machine than rank 0");
+}
+
 Run run_alone(const std::shared_ptr<xf::Context> &context, int64_t shards, int64_t steps) {
     const TempFolder folder;
     const auto trainer = make_trainer(context, with(kFull, {{"train.shards", std::to_string(shards)}}));
@@ -318,22 +350,69 @@ XF_TEST(memory_and_messages_are_those_of_the_guide) {
     }
 }
 
+// Of four ranks, two on each of two machines, each sends half as much to the other machine as without this knowledge.
+XF_TEST(machines_send_each_sum_once) {
+    const Settings settings =
+        with(kTraining, {{"model.vocab_size", "4000"}, {"train.shards", "4"}, {"train.ema", "0.9"}});
+    constexpr int64_t kSlack = 64 << 10;
+    int64_t P = 0;
+    for (const int per_machine : {0, 2}) {
+        std::atomic<int64_t> within{0}, between{0};
+        check_ranks(4, XF_OK, [&](xf_comm table) {
+            table.ranks_per_machine = per_machine;
+            int64_t near = 0, far = 0;
+            Tapped counted(table, [&](const Exchange &exchange) {
+                for (const xf_comm_part &part : exchange.sends)
+                    (part.rank / 2 == table.rank / 2 ? near : far) += static_cast<int64_t>(part.size);
+                return true;
+            });
+            const xf_comm comm = counted.table();
+            const auto context = context_of(comm, 1);
+            const auto trainer = make_trainer(context, settings);
+            const int64_t total = trainer->model()->table().total;
+            step_own(trainer.get(), comm, 4);
+            near = far = 0;
+            step_own(trainer.get(), comm, 4);
+            within += near, between += far;
+            if (comm.rank == 0) P = total;
+        });
+        // Of gradients and parameters, 4 P each. Between machines, half of them in each direction, per rank or machine.
+        const int64_t near = 2 * 4 * P, far = 2 * 4 * P * (per_machine == 0 ? 2 : 1);
+        std::printf("%d per machine: %" PRId64 " bytes within machines, %" PRId64 " between them\n", per_machine,
+                    within.load(), between.load());
+        CHECK(between - far > 0 && between - far < kSlack);
+        CHECK(per_machine == 0 || (within - 2 * near > 0 && within - 2 * near < kSlack));
+    }
+}
+
 // Every number of a block is in exactly one piece, and slices concatenate the pieces of a rank.
 XF_TEST(slices_partition_a_block) {
     for (const int64_t total : {16, 1000, 16384, 22272, 4912128, 213000000})
-        for (const int ranks : {1, 2, 3, 8, 512}) {
-            const xf::Slices slices(total, ranks);
+        for (const auto &[ranks, per_machine] :
+             {std::pair{1, 1}, {2, 1}, {3, 1}, {8, 1}, {8, 2}, {8, 4}, {12, 3}, {512, 1}, {512, 8}}) {
+            const xf::Slices slices(total, ranks, per_machine);
             int64_t at = 0, packed = 0, longest = 0;
             for (int64_t b = 0; b < slices.buckets(); ++b)
-                for (int r = 0; r < ranks; ++r) {
-                    const xf::Range segment = slices.segment(b, r);
+                for (int place = 0; place < ranks; ++place) {
+                    const int r = slices.rank_at(place);
+                    const xf::Range segment = slices.segment(b, r), joint = slices.joint_segment(b, r);
+                    CHECK(slices.place(r) == place && r % per_machine == place / (ranks / per_machine));
                     CHECK(segment.begin == at && segment.end >= at && at % slices.chunk() == 0);
+                    CHECK(joint.begin <= segment.begin && joint.end >= segment.end);
+                    // The segments of the counterparts, and no others.
+                    int64_t joined = 0;
+                    for (int other = r % per_machine; other < ranks; other += per_machine)
+                        joined += slices.segment(b, other).count();
+                    CHECK_EQ(joint.count(), joined);
                     at = segment.end;
                     longest = std::max(longest, segment.count());
                 }
             CHECK(at == total);
-            for (int r = 0; r < ranks; ++r) {
-                const xf::Range slice = slices.slice(r);
+            for (int place = 0; place < ranks; ++place) {
+                const int r = slices.rank_at(place);
+                const xf::Range slice = slices.slice(r), joint = slices.joint_slice(r);
+                CHECK(joint.begin <= slice.begin && joint.end >= slice.end);
+                CHECK(place % (ranks / per_machine) != 0 || joint.begin == packed);
                 CHECK(slice.begin == packed && slices.packed_offset(0, r) == packed);
                 packed = slice.end;
             }

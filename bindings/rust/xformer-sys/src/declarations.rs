@@ -933,6 +933,8 @@ pub struct xf_comm {
     pub exchange: Option<unsafe extern "C" fn(user: *mut c_void, sends: *const xf_comm_part, send_count: usize, receives: *const xf_comm_part, receive_count: usize, timeout: f64, err: *mut xf_error) -> i32>,
     pub abort: Option<unsafe extern "C" fn(user: *mut c_void, reason: *const c_char)>,
     pub close: Option<unsafe extern "C" fn(user: *mut c_void)>,
+    pub ranks_per_machine: i32,
+    pub reserved: i32,
 }
 
 /// `xf_comm` with its `struct_size`; all else is zero.
@@ -944,6 +946,8 @@ pub const XF_COMM_INIT: xf_comm = xf_comm {
     exchange: None,
     abort: None,
     close: None,
+    ranks_per_machine: 0,
+    reserved: 0,
 };
 
 /// Documented in `xformer/experimental.h`.

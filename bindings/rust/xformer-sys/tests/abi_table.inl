@@ -93,7 +93,7 @@ xf_bleu_score { struct_size, score, precisions, brevity_penalty, hypothesis_leng
 xf_chrf_score { struct_size, score, signature }
 xf_step_stats { struct_size, step, sentences, src_tokens, tgt_tokens, loss, nll, learning_rate, gradient_norm, outcome, reserved }
 xf_comm_part { rank, reserved, data, size }
-xf_comm { struct_size, user, rank, size, exchange, abort, close }
+xf_comm { struct_size, user, rank, size, exchange, abort, close, ranks_per_machine, reserved }
 xf_partial { struct_size, sentence, ids, id_count, remaining, allowed }
 xf_constraint_step { struct_size, partials, count, vocab_size, reserved }
 xf_constraint { struct_size, function, user }

@@ -59,6 +59,7 @@ impl Comm {
 
     /// Wraps a transport of the program as `rank` of `size` ranks.
     pub fn new(rank: usize, size: usize, transport: impl Transport + 'static) -> Self {
+        let ranks_per_machine = transport.ranks_per_machine();
         let user: *mut Box<dyn Transport> = Box::into_raw(Box::new(Box::new(transport)));
         Comm::own(sys::xf_comm {
             user: user.cast(),
@@ -67,6 +68,7 @@ impl Comm {
             exchange: Some(exchange),
             abort: Some(abort),
             close: Some(close),
+            ranks_per_machine: i32::try_from(ranks_per_machine).unwrap_or(i32::MAX),
             ..sys::XF_COMM_INIT
         })
     }
@@ -123,6 +125,12 @@ pub trait Transport: Send {
 
     /// Abandons the other ranks. Their calls should then fail soon, with the reason as their message.
     fn abort(&mut self, _reason: &str) {}
+
+    /// Returns how many ranks each machine has, if every machine has as many and their numbers are consecutive; 0 if this
+    /// is not known. Gradients are then added within a machine before they are sent to others. The same on all ranks.
+    fn ranks_per_machine(&self) -> usize {
+        0
+    }
 }
 
 /// Creates an error that a [`Transport`] returns.

@@ -469,7 +469,7 @@ final class Abi {
     }
 
     static final class xf_comm {
-        static final int SIZE = 48;
+        static final int SIZE = 56;
         static final int struct_size = 0;
         static final int user = 8;
         static final int rank = 16;
@@ -477,6 +477,8 @@ final class Abi {
         static final int exchange = 24;
         static final int abort = 32;
         static final int close = 40;
+        static final int ranks_per_machine = 48;
+        static final int reserved = 52;
 
         private xf_comm() {}
     }
