@@ -6,11 +6,12 @@
 
     step = shards * stragglers + exchanges * latency + messages + bytes / bandwidth + what the host does with the bytes
 
-Each rank sends (g + 4) P (R - 1) / R bytes, g = 4 or 2 for a gradient's number, to every other rank its part: an
-exchange for each 4 MiB of a slice of the gradient, and one for the parameters. By the host, a message is a header and
-pieces of a size that depends on the number of ranks. Control exchanges follow: reports, norms, the decision of
-`translate` to continue, and with a device transport two comparisons of checksums. Numbers of data sheets and guesses are
-marked as such; nothing was measured on a GPU.
+Each rank sends gradients of g = 4 or 2 bytes and parameters of 4: (g + 4) P (m - 1) / m bytes to the m - 1 other ranks
+of its machine, and (g + 4) P / m (M - 1) / M to one rank of each of the M - 1 other machines. There is an exchange for
+each 4 MiB of a slice of the gradient, and one for the parameters. By the host, a message is a header and pieces of a
+size that depends on the number of ranks. Control exchanges between all ranks follow: reports, norms, the decision of
+`translate` to continue, and with a device transport two comparisons of checksums. Numbers of data sheets and
+assumptions are marked as such; nothing was measured on a GPU.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -39,18 +40,14 @@ def exchange_count(parameters, ranks, device):
     return bucket_count(parameters, ranks) + 1 + control_count(device)
 
 
-def message_count(parameters, ranks, gradient, device):
-    """Returns the number of messages of the transport from one rank to another in a step."""
-    buckets, control = bucket_count(parameters, ranks), 2 * control_count(device)  # header and contents
+def data_message_count(parameters, ranks, gradient, device, slices=1):
+    """Returns the number of messages with gradients and parameters from one rank to another, of so many slices."""
+    buckets = bucket_count(parameters, ranks)
     if device:
-        return buckets + 1 + control
+        return buckets + 1
     piece = piece_bytes(ranks)
     segment, part = gradient * parameters / ranks / buckets, 4 * parameters / ranks
-    return buckets * (1 + -(-segment // piece)) + 1 + -(-part // piece) + control
-
-
-def sent_bytes(parameters, ranks, gradient):
-    return (gradient + 4) * parameters * (ranks - 1) / ranks
+    return buckets * (1 + -(-slices * segment // piece)) + 1 + -(-slices * part // piece)
 
 
 # The models of the paper: numbers of the encoder, of the decoder with the last product, and all.
@@ -81,7 +78,7 @@ HIDDEN = 0.6        # of the computation, that hides an exchange which is sent w
 HOST = 1.0e-9
 
 PAIRS = 3125  # tokens of source, and as many of target, for each GPU: the paper's 25,000 on 8
-STEPS = ["host", "device", "bf16", "4 times the tokens", "by machine", "overlap"]
+STEPS = ["host", "device", "bf16", "4 times the tokens", "overlap"]
 
 
 def slowest(ranks):
@@ -89,8 +86,9 @@ def slowest(ranks):
     return statistics.NormalDist().inv_cdf((ranks - 0.375) / (ranks + 0.25)) if ranks > 1 else 0.0
 
 
-def step(model, network, ranks, tricks, tokens=PAIRS):
-    """Returns its seconds, and those of the computation. tricks: the number of STEPS[1:] that are applied."""
+def step(model, network, ranks, tricks, tokens=PAIRS, by_machine=True):
+    """Returns its seconds, and those of the computation. tricks: the number of STEPS[1:] that are applied. by_machine:
+    as the library does if the transport knows the machines."""
     encoder, decoder, parameters = MODELS[model]
     if tricks >= 3:
         tokens *= 4
@@ -99,29 +97,30 @@ def step(model, network, ranks, tricks, tokens=PAIRS):
         return computation, computation
     gradient = 2 if tricks >= 2 else 4
     machines = max(1, ranks // PER_MACHINE)
-    sent = sent_bytes(parameters, ranks, gradient)
-    outside = sent * (ranks - PER_MACHINE) / (ranks - 1)  # of sent, what leaves the machine
-    inside = sent - outside
     device = tricks >= 1
-    messages = message_count(parameters, ranks, gradient, device)
-    peers_in, peers_out = PER_MACHINE - 1, ranks - PER_MACHINE
-    if tricks >= 4:  # sums are made within a machine first, and a slice comes to each machine once
-        inside = sent_bytes(parameters, PER_MACHINE, gradient)
-        outside = (gradient + 4) * parameters / PER_MACHINE * (machines - 1) / machines
-        peers_out = machines - 1
-    seconds = (inside + HEADER * messages * peers_in) / (NVLINK * LINK)
+    inside = (gradient + 4) * parameters * (PER_MACHINE - 1) / PER_MACHINE
+    outside = (gradient + 4) * parameters / PER_MACHINE * (machines - 1) / machines
+    counterparts, slices = machines - 1, machines
+    if not by_machine:  # each rank to each other rank
+        inside, outside = inside / machines, outside * PER_MACHINE
+        counterparts, slices = ranks - PER_MACHINE, 1
+    control = 2 * control_count(device)  # a header and the contents
+    messages_in = (data_message_count(parameters, ranks, gradient, device, slices) + control) * (PER_MACHINE - 1)
+    messages_out = (data_message_count(parameters, ranks, gradient, device) * counterparts +
+                    control * (ranks - PER_MACHINE))
+    seconds = (inside + HEADER * messages_in) / (NVLINK * LINK)
     exchanges = exchange_count(parameters, ranks, device)
-    latency = exchanges * LATENCY["NVLink"] + messages * peers_in * MESSAGE["NVLink"]
+    latency = exchanges * LATENCY["NVLink"] + messages_in * MESSAGE["NVLink"]
     if machines > 1:
         link = LINK
-        if network.startswith("Ethernet") and SLOTS * piece_bytes(ranks) * peers_out > PORT_BUFFER:
+        if network.startswith("Ethernet") and SLOTS * piece_bytes(ranks) * counterparts > PORT_BUFFER:
             link *= INCAST
-        wire = (outside + HEADER * messages * peers_out) / (NETWORKS[network] * link)
-        seconds = seconds + wire if tricks >= 4 else max(seconds, wire)
-        latency += exchanges * LATENCY[network] + messages * peers_out * MESSAGE[network]
+        wire = (outside + HEADER * messages_out) / (NETWORKS[network] * link)
+        seconds = seconds + wire if by_machine else max(seconds, wire)
+        latency += exchanges * LATENCY[network] + messages_out * MESSAGE[network]
     if tricks == 0:  # gradients down, what came up, parameters both ways; and the processor's work
-        seconds += 12 * parameters / (PCIE * LINK) + sent * HOST
-    if tricks >= 5:  # the gradients' part, while the backward pass runs; the parameters come behind it
+        seconds += 12 * parameters / (PCIE * LINK) + (inside + outside) * HOST
+    if tricks >= 4:  # the gradients' part, while the backward pass runs; the parameters follow
         share = gradient / (gradient + 4)
         hidden = min(share * seconds, HIDDEN * computation)
         seconds -= hidden
@@ -156,13 +155,15 @@ def first_to_reach(model, network, ranks, bar=0.9):
 
 
 def tables():
-    lines = ["| model | network | GPUs | shard, ms | step by the host, ms | " + " | ".join(STEPS) + " | 0.9 needs |",
-             "| --- | --- | --- | --- | --- |" + " --- |" * (len(STEPS) + 1)]
+    lines = ["| model | network | GPUs | shard, ms | step by the host, ms | " + " | ".join(STEPS) +
+             " | machines not known | 0.9 needs |",
+             "| --- | --- | --- | --- | --- |" + " --- |" * (len(STEPS) + 2)]
     for model, network, ranks, name in places():
         seconds, computation = step(model, network, ranks, 0)
         found = [text(efficiency(model, network, ranks, tricks)) for tricks in range(len(STEPS))]
-        lines.append("| %s | %s | %d | %.1f | %.0f | %s | %s |" %
-                     (model, name, ranks, computation * 1e3, seconds * 1e3, " | ".join(found),
+        flat = text(efficiency(model, network, ranks, 3, PAIRS, False))
+        lines.append("| %s | %s | %d | %.1f | %.0f | %s | %s | %s |" %
+                     (model, name, ranks, computation * 1e3, seconds * 1e3, " | ".join(found), flat,
                       first_to_reach(model, network, ranks)))
     return lines
 
