@@ -109,9 +109,10 @@ def main():
             status, said, _ = run(ranks, file(str(ranks)))
             check(status == 0, "%d ranks: %s" % (ranks, said))
             check(digest(file(str(ranks))) == digest(file("1")), "%d ranks make another file" % ranks)
-        # Of five ranks the last machine has only one, so nothing is exchanged by machine.
-        for ranks, per_machine in ((4, 2), (6, 2), (5, 1)):
-            status, said, _ = run(ranks, file("machines"), options=TWO_PER_MACHINE)
+        # Of five ranks the last machine has only one, and two machines of alternating ranks do not have consecutive ones.
+        alternating = ["-x", "XF_TEST_MACHINES=alternating"]
+        for ranks, per_machine, options in ((4, 2, []), (6, 2, []), (5, 1, []), (4, 1, alternating)):
+            status, said, _ = run(ranks, file("machines"), options=TWO_PER_MACHINE + options)
             check(status == 0 and "ranks per machine: %d\n" % per_machine in said, "machines: " + said)
             check(digest(file("machines")) == digest(file("1")), "%d ranks on machines make another file" % ranks)
             os.remove(file("machines"))

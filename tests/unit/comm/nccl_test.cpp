@@ -54,6 +54,10 @@ XF_TEST(the_steps_equal_those_through_the_host) {
             const double each_step = static_cast<double>(nodes) * (bf16 ? 2 : 4) + 4;
             const double want = (ranks - 1) * total * (static_cast<double>(steps) * each_step + 4);  // plus the average
             CHECK_EQ(static_cast<double>(bytes_of_fake()), want);
+            if (ranks != 4) continue;
+            for (const Settings &place : {kHost, kNccl})
+                check_same(one, run({4, 2}, settings, shards, 1, steps, place), "two machines of two ranks");
+            CHECK(bytes_of_fake() > 0);
         }
     }
     check_same(run(2, kFull, 4, 1, 1, kHost), run(2, kFull, 4, 1, 1, kNccl), "by the host");
