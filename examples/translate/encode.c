@@ -124,8 +124,8 @@ int encode_command(int argc, char **argv) {
                                 .about =
                                     "Encodes a corpus once, so that training can begin at once and needs memory for a "
                                     "part of it only. Reads a file of pairs (source TAB target), or two files with "
-                                    "the same number of lines; with --tokenizer or --model, also a pipe such as "
-                                    "/dev/stdin.",
+                                    "the same number of lines, also compressed by gzip or Zstandard; with --tokenizer "
+                                    "or --model, also a pipe such as /dev/stdin.",
                                 .groups = "context. tokenizer. data. text.",
                                 .flags = flags,
                                 .flag_count = sizeof flags / sizeof flags[0],

@@ -14,6 +14,7 @@
 #include "core/os/file.h"
 #include "core/utf8.h"
 #include "data/corpus_folder.h"
+#include "data/decompression.h"
 #include "data/line_reader.h"
 #include "data/shuffle.h"
 
@@ -41,12 +42,14 @@ std::string shorten_path(std::string_view path) {
     return "..." + std::string(path.substr(from));
 }
 
+std::unique_ptr<ByteSource> open_text(const std::string &path) { return decompress(open_file_source(path), path); }
+
 // Returns the files of a folder, sorted by the bytes of their names, which gives the same order on every machine; for
 // another path, the path. Spark and Hadoop write data sets as folders of part-00000, part-00001, and so on, next to
 // _SUCCESS and .part-00000.crc, so names that begin with "_" or "." are ignored.
 std::vector<std::string> list_files(const std::string &path) {
     FileStatus status;
-    if (path.find('\0') != std::string::npos) return {path};  // rejected by open_file_source()
+    if (path.find('\0') != std::string::npos) return {path};  // rejected by open_text()
     if (stat_file(path.c_str(), &status) != 0) fail_errno(errno, "open", path);
     if (status.kind != FileKind::kFolder) return {path};
     std::vector<std::string> names, files;
@@ -143,7 +146,7 @@ private:
 
     void read_lines(const std::string &path) {
         begin_file(path);
-        LineReader reader(open_file_source(path), line_bound(2), call_);
+        LineReader reader(open_text(path), line_bound(2), call_);
         reserve(reader.size_hint());
         const std::string file = shorten_path(path);
         for (LineReader::Line line; reader.next(&line);) {
@@ -154,8 +157,8 @@ private:
 
     void read_pair(const std::string &source_path, const std::string &target_path) {
         begin_file(source_path);
-        LineReader src(open_file_source(source_path), line_bound(1), call_);
-        LineReader tgt(open_file_source(target_path), line_bound(1), call_);
+        LineReader src(open_text(source_path), line_bound(1), call_);
+        LineReader tgt(open_text(target_path), line_bound(1), call_);
         reserve(src.size_hint() + tgt.size_hint());
         const std::string src_file = shorten_path(source_path), tgt_file = shorten_path(target_path);
         for (;;) {

@@ -70,6 +70,8 @@ void *allocate_memory(size_t bytes, size_t alignment) {
     return ptr;
 }
 
+std::string system_library_name(const std::string &name) { return name + ".so.1"; }
+
 std::string own_folder() {
     Dl_info info{};
     static const char anchor = 0;

@@ -33,6 +33,8 @@ void *allocate_memory(size_t bytes, size_t alignment) {
     return posix_memalign(&ptr, alignment, bytes) == 0 ? ptr : nullptr;
 }
 
+std::string system_library_name(const std::string &name) { return name + ".1.dylib"; }
+
 std::string own_folder() {
     Dl_info info{};
     static const char anchor = 0;

@@ -34,6 +34,9 @@ void free_memory(void *ptr);
 // Shared libraries. load_library() returns null with the loader's message in `reason`. A library is never unloaded.
 void *load_library(const char *path, std::string *reason);
 void *library_symbol(void *library, const char *name);
+// The file name of version 1 of a library of the system, for load_library(): "libz.so.1" for "libz". Empty if the system
+// has no such libraries.
+std::string system_library_name(const std::string &name);
 // "libxformer_<name>.so", on Windows "xformer_<name>.dll".
 std::string plugin_file_name(const std::string &name);
 // The folder of the file that holds this code; empty if it cannot be found out.

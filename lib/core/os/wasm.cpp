@@ -59,6 +59,7 @@ void *load_library(const char *, std::string *reason) {
 }
 void *library_symbol(void *, const char *) { return nullptr; }
 std::string plugin_file_name(const std::string &name) { return "libxformer_" + name + ".so"; }
+std::string system_library_name(const std::string &) { return {}; }
 std::string own_folder() { return {}; }
 
 SignalsBlocked::SignalsBlocked() {}

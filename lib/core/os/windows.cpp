@@ -155,6 +155,8 @@ void *library_symbol(void *library, const char *name) {
 
 std::string plugin_file_name(const std::string &name) { return "xformer_" + name + ".dll"; }
 
+std::string system_library_name(const std::string &) { return {}; }
+
 std::string own_folder() {
     static const char anchor = 0;
     HMODULE module = nullptr;

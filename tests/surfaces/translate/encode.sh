@@ -40,6 +40,12 @@ expect 0 "" bash -c "'$translate' encode --output piped --data.part_pairs 100 --
     < <(cat pairs.tsv)"
 holds "a pipe gives the same parts" test "$(parts piped)" = "$(parts all)"
 expect 2 "can be read only once" encode --output none <(cat pairs.tsv)
+gzip -c pairs.tsv >pairs.tsv.gz
+expect 0 "" encode --output compressed pairs.tsv.gz # is read twice, for the tokenizer and the pairs
+holds "compressed text gives the same parts" test "$(parts compressed)" = "$(parts all)"
+head -c 5000 pairs.tsv.gz >cut.tsv.gz
+expect 1 "the compressed data of 'cut.tsv.gz' is damaged: it ends early" encode --output cut \
+    --tokenizer all/tokenizer.json cut.tsv.gz
 expect 0 "" encode --output sampled --data.sample 200 pairs.tsv
 holds "a sample is for the tokenizer only" grep -q '^corpus *1000 pairs' stdout
 holds "its size is shown" grep -q '^vocabulary .*learned from 200 pairs' stdout
