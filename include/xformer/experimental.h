@@ -94,8 +94,8 @@ typedef struct xf_comm {
     /**
      * Number of ranks of each machine, if ranks 0 to ranks_per_machine - 1 run on one machine, the next as many on
      * another, and so on. Gradients are then added within each machine before they are sent to other machines, so each
-     * machine sends a sum once and not once per rank. A divisor of size and the same on all ranks; 0: not known. It does
-     * not change the result.
+     * machine sends a sum once and not once per rank. A divisor of size and the same on all ranks; 0: not known. It
+     * does not change the result.
      */
     int32_t ranks_per_machine;
     /** Not used, 0. */

@@ -62,10 +62,10 @@ void Communicator::check_table() const {
              table_.rank, table_.size - 1);
     XF_CHECK(table_.exchange != nullptr || table_.size == 1, XF_ERROR_INVALID_ARGUMENT,
              "comm->exchange is NULL, expected a function");
-    XF_CHECK(table_.ranks_per_machine == 0 ||
-                 (table_.ranks_per_machine > 0 && table_.size % table_.ranks_per_machine == 0),
-             XF_ERROR_OUT_OF_RANGE, "comm->ranks_per_machine is %d, expected 0 or a divisor of comm->size, %d",
-             table_.ranks_per_machine, table_.size);
+    XF_CHECK(
+        table_.ranks_per_machine == 0 || (table_.ranks_per_machine > 0 && table_.size % table_.ranks_per_machine == 0),
+        XF_ERROR_OUT_OF_RANGE, "comm->ranks_per_machine is %d, expected 0 or a divisor of comm->size, %d",
+        table_.ranks_per_machine, table_.size);
     XF_CHECK(table_.reserved == 0, XF_ERROR_UNSUPPORTED, "comm->reserved is %d, expected 0", table_.reserved);
 }
 

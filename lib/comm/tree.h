@@ -2,8 +2,8 @@
 //
 // Floating-point sums depend on the order of the additions, so the order must not depend on which rank computes which
 // shard. A node over the leaves [begin, end) is split after the largest power of two that is smaller than their number.
-// A rank can compute every node that lies within its own leaves (cover). A rank that receives nodes from other ranks adds
-// those that are neighbors in the tree (add_siblings); with the nodes of all ranks this leads to the root.
+// A rank can compute every node that lies within its own leaves (cover). A rank that receives nodes from other ranks
+// adds those that are neighbors in the tree (add_siblings); with the nodes of all ranks this leads to the root.
 //
 // At the end of an epoch the last leaves may be absent. An inner node with only one child is then that child.
 //

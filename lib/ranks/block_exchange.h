@@ -75,8 +75,8 @@ private:
 
     std::vector<Range> slice_bytes_, chunk_bytes_;  // [ranks], of the packed block and of values per chunk
     std::vector<GatherStage> gather_stages_;
-    Messages sends_, receives_;                     // of all_gather()
-    std::vector<void *> destinations_;              // of staged messages
+    Messages sends_, receives_;         // of all_gather()
+    std::vector<void *> destinations_;  // of staged messages
     HeapVector<float> host_block_;
     HeapVector<char> staging_;
 };

@@ -4,9 +4,9 @@
 // fixed binary tree (comm/tree.h), as far as its own shards allow. The ranks then exchange these partial sums bucket by
 // bucket (slices.h): every rank receives the sums for its slice and adds them up to the root.
 //
-// If the ranks of each machine are known, they first add the sums of their machine: each of them those for the slices of
-// its counterparts on all machines. The counterparts then exchange these sums. Between machines, a sum is thus sent once
-// per machine instead of once per rank.
+// If the ranks of each machine are known, they first add the sums of their machine: each of them those for the slices
+// of its counterparts on all machines. The counterparts then exchange these sums. Between machines, a sum is thus sent
+// once per machine instead of once per rank.
 //
 // The tree depends only on the number of shards, so the result is bit-identical for any number of ranks.
 //
@@ -86,12 +86,12 @@ private:
     const Slices &slices_;
     bool bf16_;
     int64_t count_;
-    std::map<int64_t, Plan> plans_;   // by the number of shards that are present
-    Plan *plan_ = nullptr;            // of the current step
-    int64_t present_ = 1, next_ = 0;  // shards of the current step; the next own shard
-    std::vector<Node> nodes_;         // of the own shards so far, from left to right
-    std::vector<Buffer> blocks_;      // memory for nodes
-    std::vector<float *> free_;       // unused blocks
+    std::map<int64_t, Plan> plans_;    // by the number of shards that are present
+    Plan *plan_ = nullptr;             // of the current step
+    int64_t present_ = 1, next_ = 0;   // shards of the current step; the next own shard
+    std::vector<Node> nodes_;          // of the own shards so far, from left to right
+    std::vector<Buffer> blocks_;       // memory for nodes
+    std::vector<float *> free_;        // unused blocks
     std::vector<Sum> sums_, addends_;  // of the current bucket: of this rank; of all ranks of a stage
     Buffer received_;                  // parts of other ranks' nodes
     Buffer outgoing_, incoming_;       // the same and what is sent, in bf16

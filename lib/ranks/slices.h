@@ -4,8 +4,8 @@
 // which bounds the memory for received segments. The segments of a rank, concatenated, are its slice. The slices of all
 // ranks, concatenated, are the packed block: in this form a slice is one message.
 //
-// Within a bucket, the segments of the ranks with the same place on their machines are neighbors, so that the ranks of a
-// machine can add up the part that one of them sends to other machines.
+// Within a bucket, the segments of the ranks with the same place on their machines are neighbors, so that the ranks of
+// a machine can add up the part that one of them sends to other machines.
 //
 // Segments begin at multiples of a chunk, whose size depends only on the size of the block. Sums of squares are
 // computed per chunk, so that a norm does not depend on the number of ranks.

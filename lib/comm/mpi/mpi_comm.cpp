@@ -373,8 +373,8 @@ int32_t initialize_mpi(double timeout, xf_error *err) {
     return XF_OK;
 }
 
-// Returns xf_comm::ranks_per_machine, or 0 if machines have different numbers of ranks or ranks that are not consecutive.
-// Collective.
+// Returns xf_comm::ranks_per_machine, or 0 if machines have different numbers of ranks or ranks that are not
+// consecutive. Collective.
 int find_ranks_per_machine(MPI_Comm comm) {
     MPI_Comm machine = MPI_COMM_NULL;
     if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) != MPI_SUCCESS) return 0;

@@ -34,8 +34,8 @@ void free_memory(void *ptr);
 // Shared libraries. load_library() returns null with the loader's message in `reason`. A library is never unloaded.
 void *load_library(const char *path, std::string *reason);
 void *library_symbol(void *library, const char *name);
-// The file name of version 1 of a library of the system, for load_library(): "libz.so.1" for "libz". Empty if the system
-// has no such libraries.
+// The file name of version 1 of a library of the system, for load_library(): "libz.so.1" for "libz". Empty if the
+// system has no such libraries.
 std::string system_library_name(const std::string &name);
 // "libxformer_<name>.so", on Windows "xformer_<name>.dll".
 std::string plugin_file_name(const std::string &name);

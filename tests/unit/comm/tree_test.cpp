@@ -84,7 +84,6 @@ XF_TEST(the_number_of_ranks_and_machines_changes_nothing) {
             const std::string alone = sum_of_ranks(leaves, present, 1);
             for (int64_t ranks = 2; ranks <= leaves; ++ranks)
                 for (int64_t per_machine = 1; per_machine <= ranks; ++per_machine)
-                    if (ranks % per_machine == 0)
-                        CHECK_EQ(sum_of_ranks(leaves, present, ranks, per_machine), alone);
+                    if (ranks % per_machine == 0) CHECK_EQ(sum_of_ranks(leaves, present, ranks, per_machine), alone);
         }
 }

@@ -35,7 +35,8 @@ struct Deflation {  // z_stream
 
 // Empty if the library is not installed.
 std::string gzip(const std::string &text) {
-    const auto init = function_of<int(Deflation *, int, int, int, int, int, const char *, int)>("libz", "deflateInit2_");
+    const auto init =
+        function_of<int(Deflation *, int, int, int, int, int, const char *, int)>("libz", "deflateInit2_");
     const auto deflate = function_of<int(Deflation *, int)>("libz", "deflate");
     const auto end = function_of<int(Deflation *)>("libz", "deflateEnd");
     if (init == nullptr || deflate == nullptr || end == nullptr) return "";
