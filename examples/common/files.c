@@ -109,9 +109,10 @@ static void forget(struct output *out) {
 static FILE *open_beside(const struct output *out) {
     const int how = out->direct ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL;
     const char *name = out->direct ? out->target : out->beside;
-    int fd = open(name, how | O_CLOEXEC, 0666);
+    const mode_t mode = out->mode != 0 ? out->mode & 0777 : 0666; /* never readable by more users than the old file */
+    int fd = open(name, how | O_CLOEXEC, mode);
     /* A killed process with the same process id may have left this file: containers reuse process ids often. */
-    if (fd < 0 && errno == EEXIST && remove(name) == 0) fd = open(name, how | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST && remove(name) == 0) fd = open(name, how | O_CLOEXEC, mode);
     if (fd < 0) return NULL;
     FILE *file = fdopen(fd, "wb");
     if (file == NULL) close(fd);
