@@ -115,7 +115,11 @@ XF_TEST(compressed_text_is_read_like_text) {
         for (const size_t lines : {0, 1, 100, 100000}) {
             const std::string text = some_text(lines), packed = compress(text);
             CHECK(lines < 2 || packed.size() < text.size());
-            if (lines == 100) CHECK(read_all(packed, 10, 100, 50) == text);  // a slow pipe
+            if (lines == 100) {
+                CHECK(read_all(packed, 10, 100, 50) == text);  // a slow pipe
+                // Text remains after the last input; 1 byte also ends at the end of the text.
+                for (const size_t size : {1, 7}) CHECK(read_all(packed, 1 << 20, size, 0) == text);
+            }
             for (const size_t most : {size_t{1}, size_t{7}, size_t{1} << 20}) {
                 if (lines == 100000 && most < 100) continue;
                 CHECK(read_all(packed, most, 3 + most) == text);
