@@ -6,7 +6,7 @@
 namespace xf {
 namespace {
 
-constexpr int64_t kMaxSegment = 1 << 20;  // elements that are received from one rank at a time
+constexpr int64_t kMaxSegment = 1 << 20;  // elements of a segment; within a machine, a part has one segment per machine
 
 }  // namespace
 

@@ -36,10 +36,6 @@ def control_count(device):
     return 5 if device else 3
 
 
-def exchange_count(parameters, ranks, device):
-    return bucket_count(parameters, ranks) + 1 + control_count(device)
-
-
 def data_message_count(parameters, ranks, gradient, device, slices=1):
     """Returns the number of messages with gradients and parameters from one rank to another, of so many slices."""
     buckets = bucket_count(parameters, ranks)
@@ -109,8 +105,11 @@ def step(model, network, ranks, tricks, tokens=PAIRS, by_machine=True):
     messages_out = (data_message_count(parameters, ranks, gradient, device) * counterparts +
                     control * (ranks - PER_MACHINE))
     seconds = (inside + HEADER * messages_in) / (NVLINK * LINK)
-    exchanges = exchange_count(parameters, ranks, device)
-    latency = exchanges * LATENCY["NVLink"] + messages_in * MESSAGE["NVLink"]
+    exchanges = bucket_count(parameters, ranks) + 1  # of gradients and parameters
+    latency = messages_in * MESSAGE["NVLink"]
+    if by_machine or machines == 1:
+        latency += exchanges * LATENCY["NVLink"]
+    latency += control_count(device) * LATENCY[network if machines > 1 else "NVLink"]
     if machines > 1:
         link = LINK
         if network.startswith("Ethernet") and SLOTS * piece_bytes(ranks) * counterparts > PORT_BUFFER:
