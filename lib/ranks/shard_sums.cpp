@@ -41,7 +41,7 @@ ShardSums::Plan ShardSums::make_plan(int64_t present) {
     const Communicator &communicator = exchange_.communicator();
     const ShardTree tree(count_, present);
     Plan plan;
-    size_t all_nodes = 0, most_nodes = 0, staging = 0;
+    size_t most_nodes = 0, staging = 0;
     // shards_of(i): those whose sums rank i of the stage has before it.
     const auto add_stage = [&](const RankSet &ranks, bool joint, const auto &shards_of) {
         Stage stage;
@@ -59,8 +59,9 @@ ShardSums::Plan ShardSums::make_plan(int64_t present) {
         }
         most_nodes = std::max(most_nodes, nodes.size());
         staging = std::max(staging, sums_bytes((ranks.count - 1) * stage.longest));
+        stage.addends = !(nodes.size() == 1 && nodes[0] == Range{0, present});
         stage.additions = tree.add_siblings(std::move(nodes));
-        plan.stages.push_back(std::move(stage));
+        plan.push_back(std::move(stage));
     };
     const auto shards_of_rank = [&](int rank) { return even_chunk(count_, rank, communicator.size()); };
     const auto shards_of_machine = [&](int machine) {
@@ -70,10 +71,8 @@ ShardSums::Plan ShardSums::make_plan(int64_t present) {
     const RankSet machine = communicator.own_machine();
     if (machine.count > 1) add_stage(machine, true, [&](int i) { return shards_of_rank(machine[i]); });
     if (communicator.machines() > 1) add_stage(communicator.counterparts(), false, shards_of_machine);
-    for (int rank = 0; rank < communicator.size(); ++rank) all_nodes += tree.cover(shards_of_rank(rank)).size();
-    plan.has_additions = all_nodes > 1;
     int64_t received = 0;
-    for (Stage &stage : plan.stages) received += std::exchange(stage.received, received);
+    for (Stage &stage : plan) received += std::exchange(stage.received, received);
     received_.reserve(device_, sums_bytes(received));
     if (bf16_)
         for (Buffer *buffer : {&outgoing_, &incoming_}) buffer->reserve(device_, staging / 2);
@@ -120,7 +119,7 @@ Range ShardSums::part(const Stage &stage, int64_t bucket, int rank) const {
 // Exchanges one sum of each rank per round: every rank receives its own part.
 void ShardSums::exchange_sums(Stream &stream, const Stage &stage, int64_t bucket) {
     const int rank = exchange_.rank();
-    const bool bf16 = bf16_ && plan_->has_additions;
+    const bool bf16 = bf16_ && stage.addends;
     const auto bytes = [&](Range range) { return bf16 ? bf16_bytes_of(range.count()) : sums_bytes(range.count()); };
     const Range own = part(stage, bucket, rank);
     for (size_t round = 0; round < stage.rounds; ++round) {
@@ -185,7 +184,7 @@ void ShardSums::add_sums(Stream &stream, const Stage &stage, int64_t bucket) {
 void ShardSums::reduce_bucket(Stream &stream, int64_t bucket, float *grads) {
     sums_.clear();
     for (const Node &node : nodes_) sums_.push_back({node.sum, 0});
-    for (const Stage &stage : plan_->stages) {
+    for (const Stage &stage : *plan_) {
         exchange_sums(stream, stage, bucket);
         add_sums(stream, stage, bucket);
     }

@@ -56,16 +56,14 @@ private:
     struct Stage {
         RankSet ranks;
         bool joint = false;              // each rank receives the part of its counterparts, too
+        bool addends = false;            // the nodes are addends: none of them is the root
         int64_t longest = 0;             // elements of a part
         std::vector<size_t> nodes;       // [ranks.count], of each rank
         size_t rounds = 0;               // the largest number of nodes of a rank
         ShardTree::Additions additions;  // of the nodes of all ranks, from left to right
         int64_t received = 0;            // elements of received_ before those of this stage
     };
-    struct Plan {
-        std::vector<Stage> stages;
-        bool has_additions = false;  // the nodes of the ranks are addends: none of them is the root
-    };
+    using Plan = std::vector<Stage>;
     // A sum over some shards; data points to element `begin` of the block.
     struct Sum {
         float *data;

@@ -82,7 +82,7 @@ inline std::unique_ptr<xf::Batcher> make_batcher(size_t pairs, uint64_t seed = 3
 
 // Trains two and a half epochs with batchers whose epochs end within a step. Saves after 7 steps and resumes with a
 // different number of ranks.
-inline Run run_epochs(int ranks, int ranks_after, const std::string &shards, const std::string &each,
+inline Run run_epochs(const Ranks &ranks, const Ranks &ranks_after, const std::string &shards, const std::string &each,
                       const Settings &changes = {}, size_t pairs = 150, const Settings &place = {}) {
     const TempFolder folder;
     Run result;
@@ -97,11 +97,13 @@ inline Run run_epochs(int ranks, int ranks_after, const std::string &shards, con
         save(trainer, folder / "file", xf::DataPosition::of(*batcher));
         if (comm.rank == 0) result.curve += curve;
     };
-    check_ranks(ranks, XF_OK, [&](const xf_comm &comm) {
+    check_ranks(ranks.count, XF_OK, [&](xf_comm comm) {
+        comm.ranks_per_machine = ranks.per_machine;
         const auto trainer = make_trainer(context_of(comm, 1, "60", place), settings);
         go(trainer.get(), make_batcher(pairs).get(), 7, comm);
     });
-    check_ranks(ranks_after, XF_OK, [&](const xf_comm &comm) {
+    check_ranks(ranks_after.count, XF_OK, [&](xf_comm comm) {
+        comm.ranks_per_machine = ranks_after.per_machine;
         const auto trainer = resume(context_of(comm, 2, "60", place), folder / "file");
         const auto batcher = make_batcher(pairs);
         trainer->seek(batcher.get());
