@@ -34,7 +34,7 @@ bool poll_until(Clock::time_point deadline, const Done &done) {
 DeviceTransport::DeviceTransport(const xf_transport_plugin &plugin, Communicator &communicator, double timeout)
     : plugin_(plugin), communicator_(communicator), timeout_(timeout) {
     const size_t ranks = communicator.size();
-    own_fingerprints_.resize(2 * ranks), all_sent_.resize(ranks * ranks);
+    messages_.resize(2 * ranks), all_fingerprints_.resize(2 * ranks * ranks);
     sends_.reserve(ranks), receives_.reserve(ranks);
     statuses_.resize(ranks);
 }
@@ -69,9 +69,9 @@ void DeviceTransport::run_on_all_ranks(const Work &work) {
 // Rank 0 creates the id and sends it to all ranks; then all ranks connect.
 void DeviceTransport::open(Stream &stream) {
     std::fill(statuses_.begin(), statuses_.end(), StatusAndId{});
-    exchanges_ = 0;
+    std::fill(messages_.begin(), messages_.end(), 0);
     run_on_all_ranks([&] {
-        fingerprints_ = Buffer(stream.device(), own_fingerprints_.size() * sizeof(uint64_t));
+        fingerprints_ = Buffer(stream.device(), messages_.size() * sizeof(uint64_t));
         stream.zero(fingerprints_.data(), fingerprints_.bytes());
         if (communicator_.rank() != 0) return;
         xf_error error{};
@@ -111,11 +111,12 @@ void DeviceTransport::abort_and_throw(Stream &stream, const char *reason) {
     communicator_.abort_and_throw("%s", reason);
 }
 
-void DeviceTransport::add_fingerprints(Stream &stream, std::span<const Communicator::Message> messages,
-                                       uint64_t *sums) {
+void DeviceTransport::add_fingerprints(Stream &stream, std::span<const Communicator::Message> messages, bool received) {
+    const size_t first = received ? communicator_.size() : 0;
     for (const Communicator::Message &message : messages) {
+        const size_t i = first + message.rank;
         const int64_t bytes = message.size;
-        stream.run(xf_fingerprint{bytes, message.data, exchanges_, sums + message.rank});
+        stream.run(xf_fingerprint{bytes, message.data, messages_[i]++, fingerprints_.as<uint64_t>() + i});
     }
 }
 
@@ -126,10 +127,9 @@ void DeviceTransport::exchange(Stream &stream, std::span<const Communicator::Mes
     for (const auto &message : sends) sends_.push_back({message.rank, 0, message.data, message.size});
     for (const auto &message : receives) receives_.push_back({message.rank, 0, message.data, message.size});
     const auto deadline = after(timeout_);
-    auto *const sent = fingerprints_.as<uint64_t>(), *const received = sent + communicator_.size();
     bool started = false, enqueued = false;
     char reason[sizeof(xf_error::message)] = "";
-    add_fingerprints(stream, sends, sent);
+    add_fingerprints(stream, sends, false);
     try {
         const bool finished = poll_until(deadline, [&] {
             int32_t status = XF_TRANSPORT_BUSY;
@@ -153,23 +153,24 @@ void DeviceTransport::exchange(Stream &stream, std::span<const Communicator::Mes
         std::snprintf(reason, sizeof reason, "%s", error.what());
     }
     if (reason[0] != 0) abort_and_throw(stream, reason);
-    add_fingerprints(stream, receives, received);
-    ++exchanges_;
+    add_fingerprints(stream, receives, true);
 }
 
 void DeviceTransport::check(Stream &stream) {
-    const int ranks = communicator_.size(), own = communicator_.rank();
-    stream.download(own_fingerprints_.data(), fingerprints_.data(), fingerprints_.bytes());
+    const int ranks = communicator_.size();
+    const auto sums_of = [&](int rank) { return all_fingerprints_.data() + size_t{2} * ranks * rank; };
+    stream.download(sums_of(communicator_.rank()), fingerprints_.data(), fingerprints_.bytes());
     stream.zero(fingerprints_.data(), fingerprints_.bytes());
-    std::copy_n(own_fingerprints_.begin(), ranks, all_sent_.begin() + own * ranks);
-    communicator_.all_gather(all_sent_.data(), ranks * sizeof(uint64_t));
-    for (int r = 0; r < ranks; ++r) {
-        if (r == own || all_sent_[r * ranks + own] == own_fingerprints_[ranks + r]) continue;
-        char reason[sizeof(xf_error::message)];
-        std::snprintf(reason, sizeof reason, "%s: the data received from rank %d differs from what it sent",
-                      plugin_.version, r);
-        abort_and_throw(stream, reason);
-    }
+    communicator_.all_gather(all_fingerprints_.data(), 2 * ranks * sizeof(uint64_t));
+    for (int to = 0; to < ranks; ++to)
+        for (int from = 0; from < ranks; ++from) {
+            if (from == to || sums_of(from)[to] == sums_of(to)[ranks + from]) continue;
+            char reason[sizeof(xf_error::message)];
+            std::snprintf(reason, sizeof reason,
+                          "%s: the data that rank %d received from rank %d differs from what it sent", plugin_.version,
+                          to, from);
+            abort_and_throw(stream, reason);
+        }
 }
 
 }  // namespace xf

@@ -8,7 +8,8 @@
 // device is abandoned: XF_ERROR_PEER must reach a caller that can end the process.
 //
 // Data is verified by fingerprints: for each rank and direction a 64-bit sum, which the device computes next to each
-// exchange. check() compares them over the communicator; received data must not be used before.
+// exchange. check() compares those of all ranks on every rank, because a rank may have sent damaged data to another
+// one; received data must not be used before.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -50,15 +51,16 @@ private:
     void wait_until_open(Stream &stream);
     bool close();
     [[noreturn]] void abort_and_throw(Stream &stream, const char *reason);
-    void add_fingerprints(Stream &stream, std::span<const Communicator::Message> messages, uint64_t *sums);
+    void add_fingerprints(Stream &stream, std::span<const Communicator::Message> messages, bool received);
 
     const xf_transport_plugin &plugin_;
     Communicator &communicator_;
     double timeout_;
-    xf_transport *transport_ = nullptr;                  // null: closed
-    uint64_t exchanges_ = 0;                             // made so far; part of the fingerprint
-    Buffer fingerprints_;                                // [2][ranks]: sent, received
-    std::vector<uint64_t> own_fingerprints_, all_sent_;  // the same in host memory; [ranks][ranks]: sent by each rank
+    xf_transport *transport_ = nullptr;  // null: closed
+    std::vector<uint64_t>
+        messages_;         // [2][ranks]: numbers of those sent to and received from each; part of the fingerprints
+    Buffer fingerprints_;  // [2][ranks]: sent, received
+    std::vector<uint64_t> all_fingerprints_;  // [ranks][2][ranks]: of each rank, in host memory
     std::vector<xf_comm_part> sends_, receives_;
     std::vector<StatusAndId> statuses_;  // [ranks]
 };

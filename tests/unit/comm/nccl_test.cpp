@@ -59,25 +59,34 @@ XF_TEST(the_steps_equal_those_through_the_host) {
                 check_same(one, run({4, 2}, settings, shards, 1, steps, place), "two machines of two ranks");
             CHECK(bytes_of_fake() > 0);
         }
+        // The machines have different numbers of nodes.
+        check_same(run(1, settings, 6, 1, steps, kHost), run({4, 2}, settings, 6, 1, steps, kNccl),
+                   "6 on two machines");
+        CHECK(bytes_of_fake() > 0);
     }
     check_same(run(2, kFull, 4, 1, 1, kHost), run(2, kFull, 4, 1, 1, kNccl), "by the host");
     check_nothing_lives("at the end");
 }
 
-// Runs two ranks, one with a fault, with a timeout of one second. Returns how they ended.
-std::vector<Ended> run_with(const char *what, int32_t rank, int64_t after, int64_t leaves_at = -1) {
+// Runs two ranks or more, one with a fault, with a timeout of one second. Returns how they ended.
+std::vector<Ended> run_with(const char *what, int32_t rank, int64_t after, int64_t leaves_at = -1,
+                            const Ranks &ranks = 2) {
     constexpr double kTimeout = 1, kStep = 1;  // kStep: time to compute a step on a busy machine
     const Fault fault(what, rank, after);
-    std::vector<double> seconds(2);
-    const auto ended = on_ranks(2, [&](const xf_comm &comm) {
+    const std::string shards = std::to_string(ranks.count);
+    std::vector<double> seconds(static_cast<size_t>(ranks.count));
+    std::vector<int64_t> completed(seconds.size());
+    const auto ended = on_ranks(ranks.count, [&](xf_comm comm) {
+        comm.ranks_per_machine = ranks.per_machine;
         const auto context = context_of(comm, 1, "1", kNccl);
-        const auto trainer = make_trainer(context, with(kTraining, {{"train.shards", "2"}}));
+        const auto trainer = make_trainer(context, with(kTraining, {{"train.shards", shards}}));
         auto began = std::chrono::steady_clock::now();
         try {
             for (int64_t i = 0; i < 4; ++i) {
                 if (comm.rank == rank && i == leaves_at) return;
                 began = std::chrono::steady_clock::now();
-                step_own(trainer.get(), comm, 2);
+                step_own(trainer.get(), comm, ranks.count);
+                ++completed[static_cast<size_t>(comm.rank)];
             }
         } catch (const xf::Error &) {
             const auto end = std::chrono::steady_clock::now();
@@ -85,6 +94,9 @@ std::vector<Ended> run_with(const char *what, int32_t rank, int64_t after, int64
             throw;
         }
     });
+    // Damaged data is used by no rank, so all fail in the same step.
+    if (what == std::string_view("flip"))
+        for (const int64_t steps : completed) CHECK_EQ(steps, completed[0]);
     for (const double waited : seconds)
         if (waited > kTimeout + 1 + kStep) record(__FILE__, __LINE__, xf::format("%s: after %.2f s", what, waited));
     std::printf("%s: %.2f s, %.2f s; %s; %s\n", what, seconds[0], seconds[1], ended[0].message.c_str(),
@@ -101,6 +113,9 @@ XF_TEST(failures_are_errors_on_every_rank_in_time) {
         check_all(ended, XF_ERROR_PEER);
         CHECK(says(ended[1], "differs from what it sent"));
     }
+    // Of two machines: a rank that has received damaged data sends it to another rank, in one of the four exchanges of
+    // a step. No rank completes that step.
+    for (const int64_t after : {4, 5, 6, 7}) check_all(run_with("flip", 1, after, -1, {4, 2}), XF_ERROR_PEER);
     const auto async = run_with("async", 0, 1);
     check_all(async, XF_ERROR_PEER);
     CHECK(says(async[0], "network error"));
