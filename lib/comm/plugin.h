@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define XF_COMM_PLUGIN_ABI 2u
+#define XF_COMM_PLUGIN_ABI 3u
 #define XF_COMM_PLUGIN_NAME "xf_comm_plugin_open"
 
 /* The options of the same names, in seconds. */

@@ -377,13 +377,14 @@ int32_t initialize_mpi(double timeout, xf_error *err) {
 // consecutive. Collective.
 int find_ranks_per_machine(MPI_Comm comm) {
     MPI_Comm machine = MPI_COMM_NULL;
-    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) != MPI_SUCCESS) return 0;
     int rank = 0, size = 0, place = 0, count = 0;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    MPI_Comm_rank(machine, &place);  // in the order of the ranks
-    MPI_Comm_size(machine, &count);
-    MPI_Comm_free(&machine);
+    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) == MPI_SUCCESS) {
+        MPI_Comm_rank(machine, &place);  // in the order of the ranks
+        MPI_Comm_size(machine, &count);
+        MPI_Comm_free(&machine);
+    }
     // If the place of every rank is the remainder of its number, the machines have consecutive ranks.
     if (count < 1 || size % count != 0 || rank % count != place) count = 0;
     int bounds[] = {count, -count}, least[] = {0, 0};
