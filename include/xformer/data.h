@@ -113,8 +113,8 @@ typedef struct xf_batch {
  * error. The text is held in memory and counted in the context's memory account. Reads "data.max_bytes",
  * "data.strict", and, for a sample, "data.sample" and "data.seed".
  *
- * A file that is compressed as .gz or .zst is decompressed while it is read; its content decides, not its name. This
- * needs the library libz.so.1 or libzstd.so.1 at run time.
+ * A file or pipe that is compressed as .gz or .zst is decompressed while it is read; its content decides, not its name.
+ * This needs the library libz.so.1 or libzstd.so.1 at run time.
  *
  * A folder is read as the concatenation of its files, in the byte order of their names. Files whose names begin with
  * "_" or "." are ignored.
@@ -136,7 +136,7 @@ typedef struct xf_batch {
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND, XF_ERROR_IO (also if a folder contains a folder),
  *         XF_ERROR_DATA (a bad line with "data.strict"; no valid line; a folder without files; different numbers of
  *         lines or files; an incomplete encoded corpus), XF_ERROR_CORRUPT (also of compressed text), XF_ERROR_VERSION
- *         (an encoded corpus), XF_ERROR_UNSUPPORTED (the library that decompresses the file is not installed),
+ *         (an encoded corpus), XF_ERROR_UNSUPPORTED (text that cannot be decompressed here),
  *         XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE
  * @threads shared-read
  * @since 0.1

@@ -42,7 +42,9 @@ std::string shorten_path(std::string_view path) {
     return "..." + std::string(path.substr(from));
 }
 
-std::unique_ptr<ByteSource> open_text(const std::string &path) { return decompress(open_file_source(path), path); }
+std::unique_ptr<ByteSource> open_text(const std::string &path) {
+    return decompress(open_file_source(path), shorten_path(path));
+}
 
 // Returns the files of a folder, sorted by the bytes of their names, which gives the same order on every machine; for
 // another path, the path. Spark and Hadoop write data sets as folders of part-00000, part-00001, and so on, next to
@@ -149,7 +151,9 @@ private:
         LineReader reader(open_text(path), line_bound(2), call_);
         reserve(reader.size_hint());
         const std::string file = shorten_path(path);
+        const int64_t before = read_bytes_;
         for (LineReader::Line line; reader.next(&line);) {
+            read_bytes_ = before + reader.position();
             poll(reader.lines());
             take_tsv({file, reader.lines()}, line);
         }
@@ -161,11 +165,13 @@ private:
         LineReader tgt(open_text(target_path), line_bound(1), call_);
         reserve(src.size_hint() + tgt.size_hint());
         const std::string src_file = shorten_path(source_path), tgt_file = shorten_path(target_path);
+        const int64_t before = read_bytes_;
         for (;;) {
             LineReader::Line src_line, tgt_line;
             const bool src_more = src.next(&src_line), tgt_more = tgt.next(&tgt_line);
             if (!src_more && !tgt_more) break;
             if (src_more != tgt_more) fail_unequal(&src, src_file, &tgt, tgt_file);
+            read_bytes_ = before + src.position() + tgt.position();
             poll(src.lines());
             take_pair({src_file, src.lines()}, src_line, {tgt_file, tgt.lines()}, tgt_line);
         }
@@ -188,7 +194,6 @@ private:
 
     void take_tsv(const Location &location, const LineReader::Line &line) {
         ++stats_.lines;
-        read_bytes_ += line.text.size() + 1;
         if (!good(location, line)) return;
         const std::string_view text = line.text;
         const size_t tab = text.find('\t');
@@ -206,7 +211,6 @@ private:
     void take_pair(const Location &src_location, const LineReader::Line &src, const Location &tgt_location,
                    const LineReader::Line &tgt) {
         ++stats_.lines;
-        read_bytes_ += src.text.size() + tgt.text.size() + 2;
         if (good(src_location, src) && good(tgt_location, tgt) && good_side(src_location, "source", src.text) &&
             good_side(tgt_location, "target", tgt.text))
             keep(src.text, tgt.text);

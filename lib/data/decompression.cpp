@@ -1,5 +1,5 @@
 // The declarations of zlib and Zstandard are written here, so that their headers are not needed. They are a part of
-// their stable ABIs: of libz.so.1 since 1.2.0.4, of libzstd.so.1 since 1.3.0.
+// their stable ABIs: of libz.so.1 since 1.2.0.4, of libzstd.so.1 since 1.3.1.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "data/decompression.h"
@@ -19,21 +19,21 @@ namespace {
 constexpr size_t kInputBytes = size_t{1} << 17;
 
 // A view of bytes that are consumed from the front.
-struct Input {
+struct CompressedInput {
     const char *data = nullptr;
     size_t size = 0;
     void skip(size_t count) { data += count, size -= count; }
 };
 
-class Decoder {
+class Decompressor {
 public:
-    virtual ~Decoder() = default;
-    Decoder() = default;
-    Decoder(const Decoder &) = delete;
-    Decoder &operator=(const Decoder &) = delete;
+    virtual ~Decompressor() = default;
+    Decompressor() = default;
+    Decompressor(const Decompressor &) = delete;
+    Decompressor &operator=(const Decompressor &) = delete;
 
     // Consumes input and writes up to `size` bytes, of which it returns the number; 0 only if more input is needed.
-    virtual size_t decode(Input *input, char *dst, size_t size) = 0;
+    virtual size_t decode(CompressedInput *input, char *dst, size_t size) = 0;
     // Whether the input so far is complete.
     virtual bool at_end() const = 0;
 };
@@ -65,9 +65,9 @@ private:
     fail(XF_ERROR_CORRUPT, "the compressed data of '%s' is damaged: %s", path.c_str(), reason);
 }
 
-class GzipDecoder final : public Decoder {
+class GzipDecompressor final : public Decompressor {
 public:
-    explicit GzipDecoder(const std::string &path) : path_(path) {
+    explicit GzipDecompressor(const std::string &path) : path_(path) {
         const Library library("libz", path);
         library.find("inflateInit2_", &init_);
         library.find("inflate", &inflate_);
@@ -76,9 +76,10 @@ public:
         constexpr int kGzip = 15 + 16;  // the largest window, and only the gzip format
         check(init_(&stream_, kGzip, "1.2.0", sizeof stream_));
     }
-    ~GzipDecoder() override { end_(&stream_); }
+    ~GzipDecompressor() override { end_(&stream_); }
 
-    size_t decode(Input *input, char *dst, size_t size) override {
+    size_t decode(CompressedInput *input, char *dst, size_t size) override {
+        while (at_end_ && input->size > 0 && *input->data == 0) input->skip(1);  // padding, for example of a tape
         if (input->size == 0 && at_end_) return 0;
         if (at_end_) check(reset_(&stream_));
         at_end_ = false;
@@ -126,9 +127,9 @@ private:
     bool at_end_ = false;
 };
 
-class ZstandardDecoder final : public Decoder {
+class ZstandardDecompressor final : public Decompressor {
 public:
-    explicit ZstandardDecoder(const std::string &path) : path_(path) {
+    explicit ZstandardDecompressor(const std::string &path) : path_(path) {
         const Library library("libzstd", path);
         library.find("ZSTD_createDStream", &create_);
         library.find("ZSTD_decompressStream", &decompress_);
@@ -139,15 +140,21 @@ public:
         stream_ = create_();
         if (stream_ == nullptr) throw std::bad_alloc();
     }
-    ~ZstandardDecoder() override { free_(stream_); }
+    ~ZstandardDecompressor() override { free_(stream_); }
 
-    size_t decode(Input *input, char *dst, size_t size) override {
+    size_t decode(CompressedInput *input, char *dst, size_t size) override {
         if (input->size == 0 && at_end_) return 0;  // it would begin another frame
         OutBuffer out{dst, size, 0};
         InBuffer in{input->data, input->size, 0};
         const size_t status = decompress_(stream_, &out, &in);
         if (is_error_(status) != 0) {
-            if (error_code_(status) == kNoMemory) throw std::bad_alloc();
+            const int code = error_code_(status);
+            if (code == kNoMemory) throw std::bad_alloc();
+            XF_CHECK(code != kLargeWindow, XF_ERROR_UNSUPPORTED,
+                     "'%s' needs more than 128 MiB to be decompressed, expected a file of `zstd --long=27` or less",
+                     path_.c_str());
+            XF_CHECK(code != kDictionary, XF_ERROR_UNSUPPORTED,
+                     "'%s' was compressed with a dictionary, expected a file without", path_.c_str());
             fail_damaged(path_, error_name_(status));
         }
         at_end_ = status == 0;
@@ -165,7 +172,8 @@ private:
         void *dst;
         size_t size, pos;
     };
-    static constexpr int kNoMemory = 64;  // ZSTD_error_memory_allocation
+    // ZSTD_error_memory_allocation, ZSTD_error_frameParameter_windowTooLarge, ZSTD_error_dictionary_wrong
+    static constexpr int kNoMemory = 64, kLargeWindow = 16, kDictionary = 32;
 
     std::string path_;
     void *(*create_)() = nullptr;
@@ -191,9 +199,9 @@ public:
             ended_ = got == 0;
             if (begin_size_ < begin_.size() && !ended_) return kNoneYet;
             input_ = {begin_.data(), begin_size_};
-            decoder_ = make_decoder();
+            decompressor_ = make_decompressor();
         }
-        if (decoder_ != nullptr) return decode(dst, size);
+        if (decompressor_ != nullptr) return decode(dst, size);
         if (input_.size == 0) return ended_ ? 0 : source_->read(dst, size);
         const size_t count = std::min(size, input_.size);
         std::memcpy(dst, input_.data, count);
@@ -202,25 +210,28 @@ public:
     }
 
     uint64_t size_hint() const override { return source_->size_hint(); }
+    int64_t position() const override { return source_->position(); }
 
 private:
-    std::unique_ptr<Decoder> make_decoder() const {
+    std::unique_ptr<Decompressor> make_decompressor() const {
         const std::string_view begin(begin_.data(), begin_size_);
-        if (begin.starts_with("\x1F\x8B")) return std::make_unique<GzipDecoder>(path_);
-        if (begin.starts_with("\x28\xB5\x2F\xFD")) return std::make_unique<ZstandardDecoder>(path_);
+        if (begin.starts_with("\x1F\x8B")) return std::make_unique<GzipDecompressor>(path_);
+        // Parallel compressors begin with a frame to skip.
+        const bool skips = begin_size_ == begin_.size() && (begin[0] & 0xF0) == 0x50 && begin.ends_with("\x2A\x4D\x18");
+        if (skips || begin.starts_with("\x28\xB5\x2F\xFD")) return std::make_unique<ZstandardDecompressor>(path_);
         return nullptr;
     }
 
     size_t decode(char *dst, size_t size) {
         for (;;) {
             if (input_.size > 0 || full_) {
-                const size_t written = decoder_->decode(&input_, dst, size);
+                const size_t written = decompressor_->decode(&input_, dst, size);
                 full_ = written == size;
                 if (written > 0) return written;
                 if (input_.size > 0) continue;  // the end of a part, and another one follows
                 return kNoneYet;                // the caller may have been cancelled
             }
-            if (ended_ && !decoder_->at_end()) fail_damaged(path_, "it ends early");
+            if (ended_ && !decompressor_->at_end()) fail_damaged(path_, "it ends early");
             if (ended_) return 0;
             buffer_.resize(kInputBytes);
             const size_t got = source_->read(buffer_.data(), buffer_.size());
@@ -234,10 +245,10 @@ private:
     std::string path_;
     std::array<char, 4> begin_;
     size_t begin_size_ = 0;
-    std::unique_ptr<Decoder> decoder_;  // null: the data is not compressed
+    std::unique_ptr<Decompressor> decompressor_;  // null: the data is not compressed
     std::vector<char> buffer_;
-    Input input_;        // not yet decoded
-    bool full_ = false;  // the decoder filled its buffer, so it may have more
+    CompressedInput input_;  // not yet decoded
+    bool full_ = false;      // the library filled its buffer, so it may have more
     bool ended_ = false;
 };
 

@@ -32,6 +32,7 @@ public:
     // Waits for a pipe only for a limited time, so that the caller can check for cancellation.
     size_t read(char *dst, size_t size) override {
         const int64_t got = read_file_some(fd_.get(), dst, size);
+        position_ += std::max<int64_t>(0, got);
         if (got >= 0) return got;
         if (errno == EAGAIN) {
             wait_readable(fd_.get(), kPollMs);
@@ -42,6 +43,7 @@ public:
     }
 
     uint64_t size_hint() const override { return size_; }
+    int64_t position() const override { return position_; }
 
 private:
     static int open(const std::string &path) {
@@ -56,6 +58,7 @@ private:
     std::string path_;
     Fd fd_;
     uint64_t size_ = 0;
+    int64_t position_ = 0;
 };
 
 }  // namespace

@@ -28,6 +28,8 @@ public:
     virtual size_t read(char *dst, size_t size) = 0;
     // An estimate of the remaining bytes, for reserving memory; 0 if unknown.
     virtual uint64_t size_hint() const = 0;
+    // The bytes that were read so far, of compressed data before it is decompressed.
+    virtual int64_t position() const = 0;
 };
 
 // Opens a regular file or a pipe. Everything else is an error ("cannot open 'x': Is a directory").
@@ -49,6 +51,7 @@ public:
 
     int64_t lines() const { return lines_; }  // lines read so far, which is the 1-based number of the last line
     uint64_t size_hint() const { return source_->size_hint(); }
+    int64_t position() const { return source_->position(); }
 
 private:
     bool fill();

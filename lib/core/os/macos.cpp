@@ -33,7 +33,15 @@ void *allocate_memory(size_t bytes, size_t alignment) {
     return posix_memalign(&ptr, alignment, bytes) == 0 ? ptr : nullptr;
 }
 
-std::string system_library_name(const std::string &name) { return name + ".1.dylib"; }
+// With its folder: the loader may search for a mere name in the current folder. Homebrew installs Zstandard.
+std::string system_library_name(const std::string &name) {
+#if defined(__aarch64__)
+    const char *const homebrew = "/opt/homebrew/lib/";
+#else
+    const char *const homebrew = "/usr/local/lib/";
+#endif
+    return (name == "libz" ? "/usr/lib/" : homebrew) + name + ".1.dylib";
+}
 
 std::string own_folder() {
     Dl_info info{};

@@ -73,6 +73,7 @@ public:
         return count;
     }
     uint64_t size_hint() const override { return bytes_.size(); }
+    int64_t position() const override { return static_cast<int64_t>(at_); }
 
 private:
     std::string bytes_;
@@ -129,6 +130,30 @@ XF_TEST(compressed_text_is_read_like_text) {
             }
         }
     }
+}
+
+XF_TEST(padding_and_other_formats) {
+    const std::string text = some_text(30), zeros(1000, 0);
+    if (const std::string packed = gzip(text); !packed.empty()) {
+        for (const size_t most : {1, 1 << 20})
+            CHECK(read_all(packed + zeros + packed + zeros, most, 100) == text + text);
+        CHECK_FAILS(read_all(packed + zeros + "more", 100, 100), XF_ERROR_CORRUPT);
+    }
+    if (const std::string packed = zstandard(text); !packed.empty()) {
+        const std::string skipped("\x50\x2A\x4D\x18\x03\0\0\0abc", 11);
+        for (const size_t most : {1, 1 << 20}) CHECK(read_all(skipped + packed + skipped, most, 100) == text);
+        // The headers of a frame with a window of 256 MiB, and of a frame with the dictionary 7.
+        const std::string magic = "\x28\xB5\x2F\xFD";
+        CHECK_FAILS(read_all(magic + std::string("\0\x90", 2) + zeros, 100, 100), XF_ERROR_UNSUPPORTED);
+        CHECK_FAILS(read_all(magic + std::string("\1\0\7", 3) + zeros, 100, 100), XF_ERROR_UNSUPPORTED);
+    }
+}
+
+// At least these are installed where the tests run.
+XF_TEST(the_libraries_of_debian_are_found) {
+#if defined(__GLIBC__) && !defined(XF_TEST_EMULATED)
+    for (const auto compress : kCompressors) CHECK(!compress("a").empty());
+#endif
 }
 
 XF_TEST(incomplete_and_damaged_data_are_errors) {

@@ -31,6 +31,7 @@ public:
         return count;
     }
     uint64_t size_hint() const override { return 0; }
+    int64_t position() const override { return static_cast<int64_t>(at_); }
 
 private:
     std::string bytes_;
