@@ -10,13 +10,13 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
-build=$(cd "${1:?usage: cluster.sh BUILD [WORK] [LINES]}" && pwd)
+build=$(cd "${1:?usage: engines.sh BUILD [WORK] [LINES]}" && pwd)
 mkdir -p "${2:-$root/build/cluster}"
 work=$(cd "${2:-$root/build/cluster}" && pwd)
 lines=${3:-2000}
 tests=$root/tests/surfaces/cluster programs=$root/examples/cluster model=$root/examples/translate/en-de.xf
 unset PYTHONPATH XFORMER_LIBRARY SPARK_HOME RAY_ADDRESS
-command -v java >/dev/null || { echo "cluster.sh: Spark needs Java 17 (openjdk-17-jre-headless)"; exit 77; }
+command -v java >/dev/null || { echo "engines.sh: Spark needs Java 17 (openjdk-17-jre-headless)"; exit 77; }
 
 say() { printf '\n== %s\n' "$*"; }
 
