@@ -59,11 +59,13 @@ TEST(tables_that_are_rejected) {
                               cases[i].size,
                               cases[i].null_exchange ? NULL : no_exchange,
                               NULL,
-                              count_close};
+                              count_close,
+                              0,
+                              0};
         REFUSED(cases[i].status, context, open_with(world.config, comm, &context, err));
     }
     /* A sound table, but no context for another reason. */
-    xf_comm sound = {sizeof sound, &closed, 0, 2, no_exchange, NULL, count_close};
+    xf_comm sound = {sizeof sound, &closed, 0, 2, no_exchange, NULL, count_close, 0, 0};
     OWNED_CONFIG *nowhere = small_config("nowhere");
     REFUSED(XF_ERROR_NOT_FOUND, context, open_with(nowhere, sound, &context, err));
     assert_int_equal(closed, 0);
@@ -72,7 +74,7 @@ TEST(tables_that_are_rejected) {
 /* Closed once, after the last object. A failure of the transport is XF_ERROR_PEER. */
 TEST(close) {
     int closed = 0;
-    const xf_comm comm = {sizeof comm, &closed, 1, 2, no_exchange, NULL, count_close};
+    const xf_comm comm = {sizeof comm, &closed, 1, 2, no_exchange, NULL, count_close, 0, 0};
     xf_context *context = NULL;
     xf_model *model = NULL;
     xf_trainer *trainer = NULL;
@@ -135,7 +137,7 @@ TEST(all_gather) {
     assert_true(value == -7);
     /* With a rank that never answers. */
     int closed = 0;
-    const xf_comm silent = {sizeof silent, &closed, 1, 2, no_exchange, NULL, count_close};
+    const xf_comm silent = {sizeof silent, &closed, 1, 2, no_exchange, NULL, count_close, 0, 0};
     int64_t values[2] = {5, 6};
     MAKE(context, context, open_with(world.config, silent, &context, err));
     for (int i = 0; i < 2; ++i) REFUSED(XF_ERROR_PEER, nothing, xf_context_all_gather(context, 1, NULL, values, err));
@@ -169,7 +171,7 @@ TEST(shards_of_one_process) {
     xf_context_free(context);
     set(config, "train.shards", "1");
     int closed = 0;
-    comm = (xf_comm){sizeof comm, &closed, 0, 2, no_exchange, NULL, count_close};
+    comm = (xf_comm){sizeof comm, &closed, 0, 2, no_exchange, NULL, count_close, 0, 0};
     xf_model *model = NULL;
     ACCEPTED(open_with(config, comm, &context, err));
     ACCEPTED(xf_model_create(context, world.tokenizer, config, &model, err));
