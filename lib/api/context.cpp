@@ -25,7 +25,7 @@ xf_status xf_context_create(const xf_config *config, const xf_host *host, xf_con
         }
         xf_comm comm{};
         if (own.comm != nullptr) {
-            comm = get_struct(own.comm, "host->comm");
+            comm = get_struct(own.comm, "host->comm", offsetof(xf_comm, ranks_per_machine));
             own.comm = &comm;
         }
         auto handle = std::make_unique<xf_context>();

@@ -44,7 +44,7 @@ TEST(tables_that_are_rejected) {
         int32_t rank, size;
         int null_exchange;
     } cases[] = {{XF_ERROR_INVALID_ARGUMENT, 0, 0, 1, 0},
-                 {XF_ERROR_INVALID_ARGUMENT, sizeof(xf_comm) - 8, 0, 1, 0},
+                 {XF_ERROR_INVALID_ARGUMENT, offsetof(xf_comm, ranks_per_machine) - 8, 0, 1, 0},
                  {XF_ERROR_INVALID_ARGUMENT, sizeof(xf_comm), 0, 2, 1},
                  {XF_ERROR_OUT_OF_RANGE, sizeof(xf_comm), 2, 2, 0},
                  {XF_ERROR_OUT_OF_RANGE, sizeof(xf_comm), -1, 2, 0},
