@@ -53,8 +53,7 @@ public:
     int rank() const { return table_.rank; }
     int size() const { return table_.size; }
 
-    // Machines have consecutive ranks. If it is not known which, or if one machine has all ranks, each rank is treated
-    // as a machine of its own.
+    // The number of ranks of a machine, which are consecutive; 1 if it is not known, or if one machine has all ranks.
     int ranks_per_machine() const { return ranks_per_machine_; }
     int machines() const { return size() / ranks_per_machine_; }
     // The ranks of a machine.
