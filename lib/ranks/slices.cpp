@@ -21,10 +21,8 @@ Slices::Slices(int64_t total, int ranks, int ranks_per_machine)
     int64_t offset = 0;
     for (int i = 0; i < ranks_; ++i)
         for (int64_t b = 0; b < buckets_; ++b) {
-            const int64_t count = segment(b, rank_at(i)).count();
             packed_[i * buckets_ + b] = offset;
-            offset += count;
-            longest_ = std::max(longest_, count);
+            offset += segment(b, rank_at(i)).count();
         }
 }
 

@@ -32,7 +32,6 @@ public:
 
     // The elements of a segment within the block; may be empty.
     Range segment(int64_t bucket, int rank) const;
-    int64_t longest_segment() const { return longest_; }
     // The segments of the counterparts of a rank on all machines.
     Range joint_segment(int64_t bucket, int rank) const;
     // The offset of a segment within the packed block.
@@ -56,7 +55,7 @@ private:
 
     int64_t total_;
     int ranks_, per_machine_, machines_;
-    int64_t chunk_, buckets_, longest_ = 0;
+    int64_t chunk_, buckets_;
     std::vector<int64_t> packed_;  // [places][buckets]
 };
 
